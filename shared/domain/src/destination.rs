@@ -1,0 +1,125 @@
+//! A configured recipient of a tenant, and the rules by event type.
+
+use std::fmt;
+
+use crate::address::RecipientUrl;
+use crate::fault::InvalidField;
+use crate::identity::{DestinationName, EventType, TenantId};
+use crate::outcome::StatusOverrides;
+use crate::policy::Policy;
+use crate::time::DurationMs;
+
+/// Where and how one recipient wants its events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Destination {
+    /// Its name in the configuration.
+    pub name: DestinationName,
+    /// The tenants that may send to it.
+    pub tenants: Vec<TenantId>,
+    /// Who is asked when it fails.
+    pub owner: Option<String>,
+    /// Where requests go.
+    pub url: RecipientUrl,
+    /// What signs them: one reference, or two while rotating.
+    pub secrets: Vec<SecretRef>,
+    /// The types it subscribes to, for events that name no destination.
+    pub event_types: Vec<EventPattern>,
+    /// Retry rules.
+    pub policy: Policy,
+    /// The whole budget of one attempt, from connecting to the last byte that is read.
+    pub timeout: DurationMs,
+    /// What follows an attempt whose effect nobody knows.
+    pub on_ambiguous: OnAmbiguous,
+    /// Its own reading of single statuses.
+    pub statuses: StatusOverrides,
+    /// Whether the recipient's answer is kept as the delivery's result.
+    pub keep_result: bool,
+}
+
+impl Destination {
+    /// Whether `tenant` may send to it.
+    pub fn serves(&self, tenant: &TenantId) -> bool {
+        self.tenants.contains(tenant)
+    }
+
+    /// Whether an event of this type that names no destination goes here.
+    pub fn subscribes_to(&self, event_type: &EventType) -> bool {
+        self.event_types.iter().any(|pattern| pattern.matches(event_type))
+    }
+}
+
+/// What follows an attempt that the recipient may have applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnAmbiguous {
+    /// The same request again: its deduplication by `idempotency-key` keeps the effect single.
+    #[default]
+    Retry,
+    /// A dead letter: a person decides.
+    Hold,
+}
+
+/// One event type, or all that begin alike: `lease.payment_recorded`, `lease.*`, `*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventPattern(String);
+
+impl EventPattern {
+    /// Reads a pattern. Only a final `*` is one.
+    pub fn parse(text: &str) -> Result<Self, InvalidField> {
+        let rule = "an event type, or the beginning of one and a final *, such as lease.*";
+        let prefix = text.strip_suffix('*').unwrap_or(text);
+        if !(prefix.is_empty() && text == "*") {
+            EventType::parse(prefix)
+                .map_err(|invalid| InvalidField::new("event_types", invalid.fault, rule))?;
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Whether the pattern covers `event_type`.
+    pub fn matches(&self, event_type: &EventType) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(prefix) => event_type.as_str().starts_with(prefix),
+            None => event_type.as_str() == self.0,
+        }
+    }
+}
+
+impl fmt::Display for EventPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// Where a secret is kept; never the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SecretRef {
+    /// An environment variable of this process: `env:NAME`.
+    Env(String),
+}
+
+impl SecretRef {
+    /// Reads `env:NAME`. The text is not echoed: people paste secrets where references belong.
+    pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
+        let rule = "a reference to a secret, such as env:ACME_WEBHOOK_SECRET";
+        let refuse = |fault: &str| Err(InvalidField::new(field, fault, rule));
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable_name(name) => Ok(Self::Env(name.to_owned())),
+            Some(("env", _)) => refuse("names no environment variable (A-Z a-z 0-9 _)"),
+            Some(("ssm" | "secretsmanager", _)) => refuse("this build resolves only env: references"),
+            _ => refuse("is not a reference; a secret itself must not stand here"),
+        }
+    }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+impl fmt::Display for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretRef::Env(name) => write!(f, "env:{name}"),
+        }
+    }
+}

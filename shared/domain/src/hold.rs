@@ -1,0 +1,93 @@
+//! The hold: a delivery that is right, but must not go now.
+//!
+//! A held delivery costs no attempt, no message and no polling; it keeps its state and its due
+//! time, and its deadline goes on. It leaves the open index and comes back there when lifted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::delivery::Delivery;
+use crate::destination::EventPattern;
+use crate::identity::{DestinationName, TenantId};
+use crate::time::TimeMs;
+
+/// Why deliveries are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// A person paused the destination or the tenant.
+    Paused,
+    /// A person keeps back a class of payloads.
+    Quarantine,
+    /// A person holds everything (a bad deployment, a rollback).
+    Gate,
+}
+
+impl HoldReason {
+    /// The reason as it is written everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            HoldReason::Paused => "paused",
+            HoldReason::Quarantine => "quarantine",
+            HoldReason::Gate => "gate",
+        }
+    }
+}
+
+/// What a record keeps of the hold on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Why.
+    pub reason: HoldReason,
+    /// Since when.
+    pub since: TimeMs,
+}
+
+/// Which deliveries a hold keeps back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HoldRule {
+    /// All of a destination.
+    Destination(DestinationName),
+    /// All of a tenant.
+    Tenant(TenantId),
+    /// Those of some event types, of one payload version or any, of one tenant or any.
+    Type {
+        /// The types.
+        types: EventPattern,
+        /// The payload version, where only one is meant.
+        payload_version: Option<u32>,
+        /// The tenant, where only one is meant.
+        tenant: Option<TenantId>,
+    },
+    /// Everything.
+    All,
+}
+
+impl HoldRule {
+    /// The reason that a record held by this rule shows.
+    pub const fn reason(&self) -> HoldReason {
+        match self {
+            HoldRule::Destination(_) | HoldRule::Tenant(_) => HoldReason::Paused,
+            HoldRule::Type { .. } => HoldReason::Quarantine,
+            HoldRule::All => HoldReason::Gate,
+        }
+    }
+
+    /// Whether it keeps `delivery` back.
+    pub fn matches(&self, delivery: &Delivery) -> bool {
+        match self {
+            HoldRule::Destination(destination) => delivery.destination == *destination,
+            HoldRule::Tenant(tenant) => delivery.tenant == *tenant,
+            HoldRule::Type { types, payload_version, tenant } => {
+                types.matches(&delivery.event_type)
+                    && payload_version.is_none_or(|version| delivery.payload.version == Some(version))
+                    && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
+            }
+            HoldRule::All => true,
+        }
+    }
+}
+
+/// The reason for which `delivery` is to be held now, if there is one.
+pub fn matching(rules: &[HoldRule], delivery: &Delivery) -> Option<HoldReason> {
+    rules.iter().find(|rule| rule.matches(delivery)).map(HoldRule::reason)
+}

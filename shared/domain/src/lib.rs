@@ -1,0 +1,32 @@
+//! The decisions of Waybill, as pure functions of (record, wake-up, configuration, now, chance).
+//!
+//! Nothing here knows the time, draws lots, reads the environment or reaches the
+//! network: `now` and the drawn jitter are arguments, effects are values that the
+//! caller carries out. `clippy.toml` beside this crate holds that. What is legal is
+//! decided here once, and every path (consumer, reconciler, publisher, command line)
+//! asks here.
+//!
+//! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
+//! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], and at the edge
+//! [`retry_after`], [`signature`], [`address`].
+
+pub mod fault;
+pub mod time;
+pub mod identity;
+pub mod outcome;
+pub mod policy;
+pub mod destination;
+pub mod delivery;
+pub mod ending;
+pub mod transition;
+pub mod attempt;
+pub mod envelope;
+pub mod admit;
+pub mod settle;
+pub mod handoff;
+pub mod repair;
+pub mod hold;
+pub mod retry_after;
+pub mod signature;
+pub mod address;

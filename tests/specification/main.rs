@@ -1,0 +1,9 @@
+//! The specification as tables: rows read by one `check` each. Names are sentences.
+
+mod admission;
+mod arrows;
+mod build;
+mod deadlines;
+mod envelopes;
+mod transitions;
+mod vectors;
