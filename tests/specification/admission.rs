@@ -175,3 +175,10 @@ fn the_first_matching_row_of_the_table_answers() {
     rows.into_iter().for_each(check);
 }
 
+#[test]
+fn a_redelivery_counts_for_nothing() {
+    // Neither the domain nor the service is even told the receive count.
+    let consume = include_str!("../../shared/service/src/consume.rs");
+    let admit = include_str!("../../shared/domain/src/admit.rs");
+    assert!(!consume.contains("receive_count") && !admit.contains("receive_count"));
+}

@@ -5,5 +5,6 @@ mod arrows;
 mod build;
 mod deadlines;
 mod envelopes;
+mod events;
 mod transitions;
 mod vectors;

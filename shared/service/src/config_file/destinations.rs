@@ -1,0 +1,179 @@
+//! `[destinations.NAME]`: where a recipient is, what signs for it, and how it wants to be treated.
+
+use waybill_domain::address::{Locality, RecipientUrl};
+use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
+use waybill_domain::fault::InvalidField;
+use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::outcome::{StatusOverride, StatusOverrides};
+use waybill_domain::time::DurationMs;
+
+use super::policies::{self, DEFAULT, Policies};
+use super::reader::{Entry, Keys, NOT_BUILT, Section};
+
+const KEYS: Keys = Keys {
+    built: &[
+        "tenants",
+        "owner",
+        "url",
+        "secrets",
+        "event_types",
+        "policy",
+        "timeout",
+        "on_ambiguous",
+        "statuses",
+        "keep_result",
+    ],
+    later: &["concurrency", "rate", "schema", "suspend_after", "gone", "metrics", "headers", "status_url"],
+};
+
+const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
+const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
+
+pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, locality: Locality) -> Option<Destination> {
+    let name = entry.parsed_name(|name| DestinationName::parse(name));
+    let section = entry.as_section(&KEYS)?;
+    let url = section
+        .require("url", "https:// and a public host")
+        .and_then(|entry| entry.parsed(|field, text| RecipientUrl::parse(field, text, locality)));
+    let tenants = tenants(&section);
+    let secrets = section
+        .require("secrets", SECRETS_RULE)
+        .and_then(|entry| entry.parsed_list(1, 2, SECRETS_RULE, secret));
+    let policy = match section.get("policy") {
+        Some(entry) => policies::named(&entry, policies),
+        None => policies.get(DEFAULT).copied(),
+    };
+    let mut optional = Optional::default();
+    let sound = optional.read(&section);
+    Some(Destination {
+        name: name?,
+        tenants: tenants?,
+        url: url?,
+        secrets: secrets?,
+        policy: policy.filter(|_| sound)?,
+        owner: optional.owner,
+        event_types: optional.event_types,
+        timeout: optional.timeout,
+        on_ambiguous: optional.on_ambiguous,
+        statuses: optional.statuses,
+        keep_result: optional.keep_result,
+    })
+}
+
+/// What a destination may leave unsaid, with the defaults.
+struct Optional {
+    owner: Option<String>,
+    event_types: Vec<EventPattern>,
+    timeout: DurationMs,
+    on_ambiguous: OnAmbiguous,
+    statuses: StatusOverrides,
+    keep_result: bool,
+}
+
+impl Default for Optional {
+    fn default() -> Self {
+        Self {
+            owner: None,
+            event_types: Vec::new(),
+            timeout: DurationMs::from_secs(15),
+            on_ambiguous: OnAmbiguous::default(),
+            statuses: StatusOverrides::new(),
+            keep_result: false,
+        }
+    }
+}
+
+impl Optional {
+    /// Reads what is written; `false` if any of it was refused.
+    fn read(&mut self, section: &Section<'_, '_>) -> bool {
+        let outcomes = [
+            section.set("owner", &mut self.owner, |entry| entry.parsed(owner).map(Some)),
+            section.set("event_types", &mut self.event_types, event_types),
+            section.set("timeout", &mut self.timeout, |entry| entry.parsed(timeout)),
+            section.set("on_ambiguous", &mut self.on_ambiguous, on_ambiguous),
+            section.set("statuses", &mut self.statuses, statuses),
+            section.set("keep_result", &mut self.keep_result, Entry::as_bool),
+        ];
+        !outcomes.contains(&false)
+    }
+}
+
+fn event_types(entry: &Entry<'_, '_>) -> Option<Vec<EventPattern>> {
+    entry.parsed_list(0, usize::MAX, "each event type once", |item| {
+        item.parsed(|_, text| EventPattern::parse(text))
+    })
+}
+
+/// `tenants`, at least one.
+pub(super) fn tenants(section: &Section<'_, '_>) -> Option<Vec<TenantId>> {
+    const RULE: &str = "at least one tenant, each once";
+    section.require("tenants", RULE)?.parsed_list(1, usize::MAX, RULE, |item| {
+        item.parsed(|field, text| TenantId::parse(text).map_err(|invalid| invalid.of(field)))
+    })
+}
+
+const SECRETS_RULE: &str = "one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating";
+
+/// A reference to a secret. The text is never echoed: it may be the secret itself.
+pub(super) fn secret(item: &Entry<'_, '_>) -> Option<SecretRef> {
+    if item.as_text()?.starts_with("ssm:") || item.as_text()?.starts_with("secretsmanager:") {
+        item.refuse(NOT_BUILT, "env:NAME");
+        return None;
+    }
+    item.parsed(SecretRef::parse)
+}
+
+fn owner(field: &str, text: &str) -> Result<String, InvalidField> {
+    if text.is_empty() || text.len() > 256 || text.chars().any(char::is_control) {
+        let rule = "who is asked when the destination fails: 1 to 256 bytes without control characters";
+        return Err(InvalidField::new(field, "is not a name or an address", rule));
+    }
+    Ok(text.to_owned())
+}
+
+fn timeout(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
+    let timeout = DurationMs::parse(field, text)?;
+    if (SHORTEST_TIMEOUT..=LONGEST_TIMEOUT).contains(&timeout) {
+        return Ok(timeout);
+    }
+    let rule = format!("from {SHORTEST_TIMEOUT} to {}s", LONGEST_TIMEOUT.whole_secs_up());
+    Err(InvalidField::new(field, format!("is {timeout}"), rule))
+}
+
+fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
+    const RULE: &str = "\"retry\" or \"hold\"";
+    match entry.as_text()? {
+        "retry" => return Some(OnAmbiguous::Retry),
+        "hold" => return Some(OnAmbiguous::Hold),
+        "query" => entry.refuse(format!("\"query\" {NOT_BUILT}"), RULE),
+        other => entry.refuse(format!("is {other:?}"), RULE),
+    }
+    None
+}
+
+fn statuses(entry: &Entry<'_, '_>) -> Option<StatusOverrides> {
+    const MEANINGS: &str = "\"retryable\", \"permanent\" or \"delivered\"";
+    let entries = entry.as_entries()?;
+    let written = entries.len();
+    let read: StatusOverrides = entries
+        .iter()
+        .filter_map(|entry| {
+            let status = entry.name().parse::<u16>().ok().filter(|_| entry.name().len() == 3);
+            let status = status.filter(|status| (100..=599).contains(status));
+            if status.is_none() {
+                entry.refuse("is not a status", "a status from 100 to 599");
+            }
+            let meaning = match entry.as_text()? {
+                "retryable" => StatusOverride::Retryable,
+                "permanent" => StatusOverride::Permanent,
+                "delivered" => StatusOverride::Delivered,
+                other => {
+                    entry.refuse(format!("is {other:?}"), MEANINGS);
+                    return None;
+                }
+            };
+            Some((status?, meaning))
+        })
+        .collect();
+    (read.len() == written).then_some(read)
+}

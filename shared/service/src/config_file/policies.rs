@@ -1,0 +1,65 @@
+//! `[policies.NAME]`: retry rules under a name. One named `default` always exists.
+
+use std::collections::BTreeMap;
+
+use waybill_domain::identity::DestinationName;
+use waybill_domain::policy::{Policy, PolicyTerms};
+use waybill_domain::time::DurationMs;
+
+use super::reader::{Entry, Keys, Section};
+
+/// The policy of destinations that name none.
+pub(super) const DEFAULT: &str = "default";
+
+const KEYS: Keys = Keys {
+    built: &["max_attempts", "base_delay", "factor", "max_delay", "horizon", "minimum_window"],
+    later: &[],
+};
+
+/// Policies by name. One that is written wrongly stands there as the default, so that the
+/// destinations which name it are not reported beside it.
+pub(super) type Policies = BTreeMap<String, Policy>;
+
+pub(super) fn read(root: &Section<'_, '_>) -> Policies {
+    let mut policies = Policies::from([(DEFAULT.to_owned(), Policy::default())]);
+    for entry in root.tables("policies") {
+        // Policies and destinations are named by the same rule.
+        let name = entry.parsed_name(|name| DestinationName::parse(name));
+        let policy = entry.as_section(&KEYS).and_then(|section| read_one(&section));
+        if name.is_some() {
+            policies.insert(entry.name().to_owned(), policy.unwrap_or_default());
+        }
+    }
+    policies
+}
+
+fn read_one(section: &Section<'_, '_>) -> Option<Policy> {
+    let mut terms = PolicyTerms::default();
+    let durations = [
+        ("base_delay", &mut terms.backoff.base),
+        ("max_delay", &mut terms.backoff.max),
+        ("horizon", &mut terms.horizon),
+        ("minimum_window", &mut terms.minimum_window),
+    ];
+    let mut sound = true;
+    for (key, term) in durations {
+        sound &= section.set(key, term, |entry| entry.parsed(DurationMs::parse));
+    }
+    sound &= section.set("max_attempts", &mut terms.max_attempts, Entry::as_u32);
+    sound &= section.set("factor", &mut terms.backoff.factor, Entry::as_f64);
+    if !sound {
+        return None;
+    }
+    Policy::new(terms).map_err(|invalid| section.refuse(invalid)).ok()
+}
+
+/// The policy that a destination names.
+pub(super) fn named(entry: &Entry<'_, '_>, policies: &Policies) -> Option<Policy> {
+    let name = entry.as_text()?;
+    let found = policies.get(name).copied();
+    if found.is_none() {
+        let known = policies.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        entry.refuse(format!("no policy is named {name:?}"), format!("one of {known}"));
+    }
+    found
+}

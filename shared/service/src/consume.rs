@@ -1,0 +1,389 @@
+//! A wake-up's way: `load → admit → claim → send → settle → hand off → acknowledge`.
+//!
+//! This is the one place where that order is written. A crash between any two steps is repaired by
+//! the redelivered copy or by the reconciler; a condition that fails for any reason but our own
+//! token is a lost race: load and admit again, never acknowledge because of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use waybill_domain::admit::{Admission, Scene, Suppressed, admit};
+use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
+use waybill_domain::delivery::{Change, Claim, Record, State};
+use waybill_domain::destination::Destination;
+use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
+use waybill_domain::hold::Held;
+use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId};
+use waybill_domain::outcome::{Outcome, Seen, classify};
+use waybill_domain::settle::{Terms, settle, settle_interrupted};
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::transition::{IllegalTransition, Writer};
+
+use crate::config::Config;
+use crate::notes;
+use crate::ports::{
+    Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
+};
+use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
+
+/// A message as it came from the queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
+    /// Its identifier, shared by its redeliveries.
+    pub message_id: &'a MessageId,
+    /// Its body.
+    pub body: &'a str,
+}
+
+/// What is to be done with the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Delete it: it owes nothing any more.
+    Acknowledge,
+    /// Leave it: it comes again by itself.
+    Leave {
+        /// Until when it may as well stay hidden.
+        hidden_until: Option<TimeMs>,
+    },
+}
+
+const LEAVE: Verdict = Verdict::Leave { hidden_until: None };
+
+/// Works for one message at a time; many may run side by side.
+#[derive(Debug)]
+pub struct Consumer<'a, L, Q, R, C, D> {
+    /// Its ports.
+    pub ports: &'a Ports<L, Q, R, C, D>,
+}
+
+/// What a wake-up is worked on with: the same in every round.
+#[derive(Clone, Copy)]
+struct Errand<'a> {
+    config: &'a Config,
+    message_id: &'a MessageId,
+    wakeup: &'a WakeUp,
+}
+
+/// What one round of a wake-up came to.
+enum Round {
+    Done(Verdict),
+    /// The record changed under us, or we changed it: load and admit again.
+    Again,
+}
+
+impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R, C, D> {
+    /// Does what the message asks for, as far as the ledger allows. `time_left` is how long this
+    /// worker still runs.
+    pub async fn consume(&self, config: &Config, message: Incoming<'_>, time_left: DurationMs) -> Verdict {
+        let started_at = self.ports.clock.now();
+        let answer = match decode(message.body) {
+            Decoded::WakeUp(wakeup) => self.wake(config, message, &wakeup, started_at, time_left).await,
+            Decoded::DeadLetter(letter) => self.put_back(message, &letter).await,
+            Decoded::Newer(version) => {
+                tracing::warn!(message_id = %message.message_id, version, reason = "newer_version", "left");
+                Ok(LEAVE)
+            }
+            Decoded::Undecodable(why) => self.bury_raw(message, &why).await,
+        };
+        answer.unwrap_or_else(|error| {
+            tracing::error!(message_id = %message.message_id, error = error.in_full(), "left");
+            LEAVE
+        })
+    }
+
+    async fn wake(
+        &self,
+        config: &Config,
+        message: Incoming<'_>,
+        wakeup: &WakeUp,
+        started_at: TimeMs,
+        time_left: DurationMs,
+    ) -> PortResult<Verdict> {
+        let errand = Errand { config, message_id: message.message_id, wakeup };
+        let key = wakeup.facts.key();
+        for _ in 0..MOST_ROUNDS {
+            let Some(record) = self.ports.ledger.load(&key).await? else {
+                tracing::warn!(delivery_id = %key.delivery_id, tenant = %key.tenant, reason = "unknown", "left");
+                return Ok(LEAVE);
+            };
+            let spent = self.ports.clock.now().since(started_at);
+            let time_left = DurationMs::from_ms(time_left.as_ms().saturating_sub(spent.as_ms()));
+            match self.round(errand, &record, time_left).await? {
+                Round::Done(verdict) => return Ok(verdict),
+                Round::Again => {}
+            }
+        }
+        tracing::warn!(delivery_id = %key.delivery_id, tenant = %key.tenant, reason = "contended", "left");
+        Ok(LEAVE)
+    }
+
+    async fn round(&self, errand: Errand<'_>, record: &Record, time_left: DurationMs) -> PortResult<Round> {
+        let Errand { config, message_id, wakeup } = errand;
+        let destination = config.destinations.get(&record.delivery.destination);
+        let scene = Scene {
+            destination: destination.map(Arc::as_ref),
+            holds: &config.holds,
+            time_left,
+            now: self.ports.clock.now(),
+        };
+        let terms = self.terms(config, destination);
+        let admission = admit(record, wakeup, message_id, scene);
+        let writer = || Writer {
+            message_id: Some(message_id.clone()),
+            token: self.ports.dice.token(),
+            now: scene.now,
+        };
+        match admission {
+            Admission::Acknowledge(why) => {
+                notes::suppressed(record, why);
+                Ok(Round::Done(Verdict::Acknowledge))
+            }
+            Admission::RepeatHandOff(why) => {
+                notes::suppressed(record, why);
+                self.hand_off(record).await
+            }
+            Admission::Leave(why) => {
+                notes::left(record, why);
+                Ok(Round::Done(Verdict::Leave { hidden_until: why.hidden_until() }))
+            }
+            Admission::Wait => self.hand_off(record).await,
+            Admission::Lift => {
+                let change = legal(record.lift(scene.now, &terms.look))?;
+                write(&self.ports.ledger, change, |_| false).await?;
+                Ok(Round::Again)
+            }
+            Admission::Hold(reason) => {
+                let by = writer();
+                let change = legal(record.hold(&by, Held { reason, since: scene.now }))?;
+                self.conclude(change, &by).await
+            }
+            Admission::End(ending) => {
+                let by = writer();
+                let change = legal(record.end(&by, ending, &terms.look))?;
+                self.conclude(change, &by).await
+            }
+            Admission::SettleInterrupted => {
+                let by = writer();
+                let settlement = settle_interrupted(record, &terms, &by, self.ports.dice.unit());
+                let settlement = legal(settlement)?;
+                if let Some(attempt) = &settlement.attempt {
+                    self.ports.ledger.add_attempt(&record.delivery.key(), attempt).await?;
+                }
+                self.conclude(settlement.change, &by).await
+            }
+            Admission::Claim { attempt, timeout } => match destination {
+                Some(destination) => self.attempt(errand, destination, record, attempt, timeout).await,
+                None => Ok(Round::Again),
+            },
+        }
+    }
+
+    /// Writes a conclusion that needs no request, then hands off and acknowledges.
+    async fn conclude(&self, change: Change, by: &Writer) -> PortResult<Round> {
+        let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
+        match write(&self.ports.ledger, change, is_ours).await? {
+            Landing::Landed(after) => {
+                notes::decision(&after);
+                self.hand_off(&after).await
+            }
+            Landing::Lost(_) => Ok(Round::Again),
+        }
+    }
+
+    async fn hand_off(&self, record: &Record) -> PortResult<Round> {
+        let ports = self.ports;
+        hand_over(&ports.ledger, &ports.queue, &ports.clock, record).await?;
+        Ok(Round::Done(Verdict::Acknowledge))
+    }
+
+    /// Claim, send, settle.
+    async fn attempt(
+        &self,
+        Errand { config, message_id, .. }: Errand<'_>,
+        destination: &Arc<Destination>,
+        record: &Record,
+        attempt: AttemptNumber,
+        timeout: DurationMs,
+    ) -> PortResult<Round> {
+        let terms = self.terms(config, Some(destination));
+        // Fetched before the claim: a store that cannot give it costs no lease and no attempt.
+        let payload = self.ports.ledger.payload(&record.delivery.key()).await?;
+        let token = self.ports.dice.token();
+        let now = self.ports.clock.now();
+        let change =
+            legal(record.claim(message_id.clone(), token.clone(), now, timeout, config.revision.clone()))?;
+        let is_ours = |stored: &Record| stored.claim.as_ref().is_some_and(|claim| claim.token == token);
+        let claimed = match write(&self.ports.ledger, change, is_ours).await? {
+            Landing::Landed(claimed) => claimed,
+            Landing::Lost(_) => return Ok(Round::Again),
+        };
+        let Some(claim) = claimed.claim.clone() else { return Ok(Round::Again) };
+
+        let window = SendWindow {
+            lease_until: claim.lease_until,
+            limit_at: claimed.limit(now).at,
+            timeout,
+            started_at: now,
+        };
+        let sending = match payload {
+            Some(body) => {
+                let request = request(destination, &claimed, attempt, body);
+                self.ports.recipient.send(request, window).await
+            }
+            None => Sending::Attempted(payload_missing(destination, now)),
+        };
+        let by = Writer { message_id: Some(message_id.clone()), token, now: self.ports.clock.now() };
+        match sending {
+            Sending::NotSent(why) => {
+                tracing::warn!(delivery_id = %claimed.delivery.id, attempt = attempt.get(), ?why, "not sent");
+                self.settle_until_known(*claimed, &by, |record| record.settle_not_sent(&by, &terms.look))
+                    .await
+            }
+            Sending::Attempted(report) => {
+                notes::attempt(&claimed.delivery.key(), &claim, &report);
+                self.settle_report(*claimed, &claim, &report, &terms, &by).await
+            }
+        }
+    }
+
+    /// Evidence, settle, hand off; and what was acknowledged in time is not lost with its claim.
+    async fn settle_report(
+        &self,
+        claimed: Record,
+        claim: &Claim,
+        report: &SendReport,
+        terms: &Terms,
+        by: &Writer,
+    ) -> PortResult<Round> {
+        let unit = self.ports.dice.unit();
+        let key = claimed.delivery.key();
+        if let Some(attempt) = &legal(settle(&claimed, report, terms, by, unit))?.attempt {
+            self.ports.ledger.add_attempt(&key, attempt).await?;
+        }
+        let round = self
+            .settle_until_known(claimed, by, |record| {
+                settle(record, report, terms, by, unit).map(|settlement| settlement.change)
+            })
+            .await?;
+        match (round, report.outcome) {
+            (Round::Again, Outcome::Delivered) => self.acknowledge_late(&key, claim, report, terms, by).await,
+            (round, _) => Ok(round),
+        }
+    }
+
+    /// Settles our claim. If the condition fails: the settled token is ours → it had landed; the
+    /// claim is still ours → somebody only moved the revision, settle again on the new one; anything
+    /// else → the claim is lost.
+    async fn settle_until_known(
+        &self,
+        claimed: Record,
+        by: &Writer,
+        settle: impl Fn(&Record) -> Result<Change, IllegalTransition>,
+    ) -> PortResult<Round> {
+        let is_settled_by_us = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
+        let mut current = Box::new(claimed);
+        let mut failures = 0;
+        for _ in 0..MOST_ROUNDS {
+            let Ok(change) = settle(&current) else { break };
+            match write(&self.ports.ledger, change, is_settled_by_us).await {
+                Ok(Landing::Landed(after)) => {
+                    notes::decision(&after);
+                    return self.hand_off(&after).await;
+                }
+                Ok(Landing::Lost(Some(stored))) if has_claim(&stored, by) => current = stored,
+                Ok(Landing::Lost(_)) => break,
+                // What was sent is worth a second try at writing it down; the token tells whether the
+                // first one landed.
+                Err(PortError::AskLater { .. }) if failures < 2 => failures += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        tracing::warn!(delivery_id = %current.delivery.id, tenant = %current.delivery.tenant, "claim lost");
+        Ok(Round::Again)
+    }
+
+    async fn acknowledge_late(
+        &self,
+        key: &DeliveryKey,
+        claim: &Claim,
+        report: &SendReport,
+        terms: &Terms,
+        by: &Writer,
+    ) -> PortResult<Round> {
+        let result = report.excerpt.clone().filter(|_| terms.keep_result);
+        for _ in 0..MOST_ROUNDS {
+            let Some(record) = self.ports.ledger.load(key).await? else { break };
+            let Ok(change) = record.acknowledged_late(by, claim.attempt, result.clone()) else { break };
+            match self.ports.ledger.apply(&change).await? {
+                Applied::Landed => {
+                    notes::decision(change.after());
+                    break;
+                }
+                Applied::Lost(_) => {}
+            }
+        }
+        Ok(Round::Again)
+    }
+
+    /// A body that is no envelope of ours: kept as it is, where an operator looks.
+    async fn bury_raw(&self, message: Incoming<'_>, why: &str) -> PortResult<Verdict> {
+        let attributes = vec![("reason", "undecodable".to_owned())];
+        self.ports.queue.bury(Burial { body: message.body.to_owned(), attributes }).await?;
+        tracing::warn!(message_id = %message.message_id, reason = "undecodable", why, "dead-lettered");
+        Ok(Verdict::Acknowledge)
+    }
+
+    /// A dead letter on the main queue came from a console's redrive, which releases nothing.
+    async fn put_back(&self, message: Incoming<'_>, letter: &DeadLetter) -> PortResult<Verdict> {
+        let key = letter.facts.key();
+        let Some(record) = self.ports.ledger.load(&key).await? else {
+            tracing::warn!(delivery_id = %key.delivery_id, tenant = %key.tenant, reason = "unknown", "left");
+            return Ok(LEAVE);
+        };
+        if matches!(record.state, State::DeadLettered | State::Expired) {
+            let attributes = vec![("reason", letter.reason.clone())];
+            self.ports.queue.bury(Burial { body: message.body.to_owned(), attributes }).await?;
+        }
+        notes::suppressed(&record, Suppressed::DeadLettered);
+        Ok(Verdict::Acknowledge)
+    }
+
+    fn terms(&self, config: &Config, destination: Option<&Arc<Destination>>) -> Terms {
+        Terms {
+            policy: destination.map(|d| d.policy).unwrap_or_default(),
+            on_ambiguous: destination.map(|d| d.on_ambiguous).unwrap_or_default(),
+            keep_result: destination.is_some_and(|d| d.keep_result),
+            look: config.look_rules(self.ports.queue.window()),
+        }
+    }
+}
+
+fn has_claim(record: &Record, by: &Writer) -> bool {
+    record.claim.as_ref().is_some_and(|claim| claim.token == by.token)
+}
+
+fn request(to: &Arc<Destination>, record: &Record, attempt: AttemptNumber, body: Bytes) -> Request {
+    let delivery = &record.delivery;
+    Request {
+        destination: to.clone(),
+        delivery_id: delivery.id.clone(),
+        event_id: delivery.event_id.clone(),
+        event_type: delivery.event_type.clone(),
+        attempt,
+        content_type: delivery.payload.content_type.clone(),
+        body,
+    }
+}
+
+fn payload_missing(destination: &Destination, now: TimeMs) -> SendReport {
+    SendReport {
+        outcome: classify(Seen::PayloadMissing, &destination.statuses),
+        phase: Phase::Prepare,
+        status: None,
+        retry_after: None,
+        excerpt: None,
+        note: "the payload is not in the store any more; nothing was sent".to_owned(),
+        started_at: now,
+        ended_at: now,
+    }
+}

@@ -1,0 +1,15 @@
+//! Waybill's use cases over ports: publish, consume, reconcile.
+//!
+//! The order `load → admit → claim → send → settle → hand off → acknowledge` is written once, in
+//! [`consume`]; every other path uses its steps. What is decided is decided by `waybill_domain`;
+//! what is done is done through the ports of [`ports`]; nothing here knows SQLite, HTTP or AWS.
+
+pub mod ports;
+pub mod config;
+pub mod config_file;
+pub mod event;
+pub mod publish;
+mod notes;
+mod steps;
+pub mod consume;
+pub mod reconcile;

@@ -1,0 +1,43 @@
+//! The log: one line for each attempt and each decision. Never a payload, a header, a URL or a secret.
+
+use waybill_domain::admit::{Left, Suppressed};
+use waybill_domain::attempt::SendReport;
+use waybill_domain::delivery::{Claim, Record};
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::outcome::Outcome;
+
+pub(crate) fn suppressed(record: &Record, why: Suppressed) {
+    let delivery = &record.delivery;
+    tracing::info!(
+        delivery_id = %delivery.id, tenant = %delivery.tenant, destination = %delivery.destination,
+        reason = why.as_str(), "suppressed"
+    );
+}
+
+pub(crate) fn left(record: &Record, why: Left) {
+    let reason = why.as_str();
+    tracing::info!(delivery_id = %record.delivery.id, tenant = %record.delivery.tenant, reason, "left");
+}
+
+pub(crate) fn decision(record: &Record) {
+    let delivery = &record.delivery;
+    tracing::info!(
+        delivery_id = %delivery.id, tenant = %delivery.tenant, destination = %delivery.destination,
+        scope = delivery.scope.as_ref().map(tracing::field::display),
+        state = %record.state, attempts_made = record.attempts_made, due_at = %record.due_at,
+        held = record.hold.as_ref().map(|held| held.reason.as_str()),
+        reason = record.dead_letter_reason().map(tracing::field::display), "decided"
+    );
+}
+
+pub(crate) fn attempt(key: &DeliveryKey, claim: &Claim, report: &SendReport) {
+    let (outcome, class, applied) = match report.outcome {
+        Outcome::Delivered => ("delivered", None, "yes"),
+        Outcome::Failed(failure) => ("failed", Some(failure.class.as_str()), failure.applied.as_str()),
+    };
+    tracing::info!(
+        delivery_id = %key.delivery_id, idempotency_key = %key.delivery_id, tenant = %key.tenant,
+        attempt = claim.attempt.get(), outcome, class, applied, phase = report.phase.as_str(),
+        status = report.status, duration_ms = report.ended_at.since(report.started_at).as_ms(), "attempted"
+    );
+}

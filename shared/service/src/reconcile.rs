@@ -1,0 +1,240 @@
+//! The reconciler: finds deliveries that make no progress, and repairs them. Asks the ledger, never
+//! a history of its own; bounded in pages; safe to run twice at once.
+//!
+//! For every delivery whose look is due, the record is read strongly and **first** its look is moved
+//! forward by compare-and-set; only who moved it acts.
+
+use waybill_domain::delivery::{Change, Record};
+use waybill_domain::envelope::WakeUp;
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::repair::{HeldRepair, LookRules, Repair, repair, repair_held};
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::transition::Writer;
+
+use crate::config::Config;
+use crate::ports::{Clock, Cursor, Dice, Ledger, Outgoing, Page, PortResult, Queue};
+use crate::steps::{Landing, hand_over, legal, write};
+
+/// The ports that reconciling needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Reconciler<'a, L, Q, C, D> {
+    /// The truth.
+    pub ledger: &'a L,
+    /// The wake-ups.
+    pub queue: &'a Q,
+    /// The time.
+    pub clock: &'a C,
+    /// Chance: tokens only.
+    pub dice: &'a D,
+}
+
+/// How much one tick may do at most; the next tick goes on where it stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickLimits {
+    /// Pages of each index.
+    pub pages: usize,
+    /// Deliveries per page.
+    pub page_size: usize,
+}
+
+impl Default for TickLimits {
+    fn default() -> Self {
+        Self { pages: 100, page_size: 100 }
+    }
+}
+
+/// What a tick looked at, did, and skipped with the reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TickReport {
+    /// Deliveries whose record was read.
+    pub looked_at: usize,
+    /// Woken: parked and coming due, stale, near the deadline, or with a lapsed claim.
+    pub woken: usize,
+    /// Ended: the deadline or the horizon passed.
+    pub ended: usize,
+    /// Told to the DLQ again.
+    pub told: usize,
+    /// Released, because no hold matches any more.
+    pub lifted: usize,
+    /// Skipped: an attempt is being made.
+    pub working: usize,
+    /// Skipped: a hold still matches.
+    pub held: usize,
+    /// Skipped: somebody else was faster.
+    pub raced: usize,
+    /// Failed; looked at again later.
+    pub failed: usize,
+    /// Whether it stopped at its limits and left the rest to the next tick.
+    pub more: bool,
+}
+
+impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
+    /// One tick: everything that is due for a look, then everything that is held.
+    pub async fn tick(&self, config: &Config, limits: TickLimits) -> PortResult<TickReport> {
+        let mut report = TickReport::default();
+        let now = self.clock.now();
+        let mut from = None;
+        for page in 0.. {
+            if page == limits.pages {
+                report.more = true;
+                break;
+            }
+            let due = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
+            from = self.page(config, due, &mut report, Pass::Due).await;
+            if from.is_none() {
+                break;
+            }
+        }
+        // The other listing has cursors of its own.
+        from = None;
+        for page in 0.. {
+            if page == limits.pages {
+                report.more = true;
+                break;
+            }
+            let held = self.ledger.held(limits.page_size, from.as_ref()).await?;
+            from = self.page(config, held, &mut report, Pass::Held).await;
+            if from.is_none() {
+                break;
+            }
+        }
+        tracing::info!(
+            looked_at = report.looked_at,
+            woken = report.woken,
+            ended = report.ended,
+            told = report.told,
+            lifted = report.lifted,
+            working = report.working,
+            held = report.held,
+            raced = report.raced,
+            failed = report.failed,
+            more = report.more,
+            "reconciled"
+        );
+        Ok(report)
+    }
+
+    async fn page(
+        &self,
+        config: &Config,
+        page: Page<DeliveryKey>,
+        report: &mut TickReport,
+        pass: Pass,
+    ) -> Option<Cursor> {
+        for key in &page.items {
+            let done = match pass {
+                Pass::Due => self.look(config, key, report).await,
+                Pass::Held => self.look_held(config, key, report).await,
+            };
+            // One delivery that cannot be repaired must not keep the others from it.
+            if let Err(error) = done {
+                report.failed += 1;
+                tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
+                    error = error.in_full(), "not reconciled");
+            }
+        }
+        page.next
+    }
+
+    async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
+        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
+        report.looked_at += 1;
+        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        match repair(&record, minimum_window(config, &record), now) {
+            Repair::NotDue => report.raced += 1,
+            Repair::Working => {
+                self.move_look(&record, &rules, now).await?;
+                report.working += 1;
+            }
+            Repair::Wake => match self.move_look(&record, &rules, now).await? {
+                Some(moved) => {
+                    self.wake(&moved).await?;
+                    report.woken += 1;
+                }
+                None => report.raced += 1,
+            },
+            Repair::TellDlq => match self.move_look(&record, &rules, now).await? {
+                Some(moved) => {
+                    hand_over(self.ledger, self.queue, self.clock, &moved).await?;
+                    report.told += 1;
+                }
+                None => report.raced += 1,
+            },
+            Repair::End(ending) => {
+                let by = self.writer(now);
+                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_held(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
+        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
+        report.looked_at += 1;
+        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
+            HeldRepair::Stay => report.held += 1,
+            HeldRepair::Lift => {
+                match write(self.ledger, legal(record.lift(now, &rules))?, |_| false).await? {
+                    Landing::Landed(lifted) => {
+                        hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
+                        report.lifted += 1;
+                    }
+                    Landing::Lost(_) => report.raced += 1,
+                }
+            }
+            HeldRepair::End(ending) => {
+                let by = self.writer(now);
+                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the look forward. Who did not move it does not act on it.
+    async fn move_look(&self, record: &Record, rules: &LookRules, now: TimeMs) -> PortResult<Option<Record>> {
+        match write(self.ledger, legal(record.looked(now, rules))?, |_| false).await? {
+            Landing::Landed(moved) => Ok(Some(*moved)),
+            Landing::Lost(_) => Ok(None),
+        }
+    }
+
+    /// A wake-up for the record as it stands; a lapsed claim is settled by whoever it wakes.
+    async fn wake(&self, record: &Record) -> PortResult<()> {
+        if record.claim.is_none() {
+            return hand_over(self.ledger, self.queue, self.clock, record).await;
+        }
+        let wakeup = WakeUp::for_next_attempt(record);
+        let outgoing = Outgoing { body: wakeup.encode(), delay: DurationMs::ZERO };
+        self.queue.send(outgoing).await.map(|_| ())
+    }
+
+    async fn conclude(&self, change: Change, by: &Writer, report: &mut TickReport) -> PortResult<()> {
+        let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
+        match write(self.ledger, change, is_ours).await? {
+            Landing::Landed(after) => {
+                report.ended += 1;
+                hand_over(self.ledger, self.queue, self.clock, &after).await
+            }
+            Landing::Lost(_) => {
+                report.raced += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn writer(&self, now: TimeMs) -> Writer {
+        Writer { message_id: None, token: self.dice.token(), now }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Pass {
+    Due,
+    Held,
+}
+
+fn minimum_window(config: &Config, record: &Record) -> DurationMs {
+    let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+    destination.map_or(DurationMs::ZERO, |destination| destination.policy.minimum_window)
+}

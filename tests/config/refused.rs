@@ -1,0 +1,307 @@
+//! Every fault that a file can have: its line, its key, what is wrong, what is allowed.
+
+use super::{DESTINATION, faults};
+
+/// Rows of (lines below a good destination, which ends on line 4, and the faults they make).
+fn check(rows: &[(&str, &[&str])]) {
+    for (lines, expected) in rows {
+        assert_eq!(faults(&format!("{DESTINATION}{lines}\n")), *expected, "\nfor\n{lines}");
+    }
+}
+
+const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, \
+                                on_ambiguous, statuses, keep_result";
+
+#[test]
+fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
+    let rows: &[(&str, &str)] = &[
+        ("timeuot = \"1s\"", "destinations.d.timeuot: is not a key; did you mean \"timeout\"?"),
+        ("event_type = [\"a\"]", "destinations.d.event_type: is not a key; did you mean \"event_types\"?"),
+        ("colour = \"red\"", "destinations.d.colour: is not a key"),
+        (
+            "\"on ambiguous\" = 1",
+            "destinations.d.\"on ambiguous\": is not a key; did you mean \"on_ambiguous\"?",
+        ),
+    ];
+    for (line, fault) in rows {
+        let expected = format!("line 5: {fault} ({DESTINATION_KEYS})");
+        assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
+    }
+    check(&[
+        (
+            "[destination.x]",
+            &["line 5: destination: is not a key; did you mean \"destinations\"? \
+               (one of policies, producers, event_types, destinations, system)"],
+        ),
+        (
+            "[policies.fast]\nmax_attempt = 3",
+            &["line 6: policies.fast.max_attempt: is not a key; did you mean \"max_attempts\"? \
+               (one of max_attempts, base_delay, factor, max_delay, horizon, minimum_window)"],
+        ),
+        (
+            "[system]\nstale = \"1m\"",
+            &["line 6: system.stale: is not a key (one of stale_after, rescue_window)"],
+        ),
+        (
+            "[event_types.\"a.*\"]\nrequire-deadline = true",
+            &["line 6: event_types.\"a.*\".require-deadline: is not a key; did you mean \
+               \"require_deadline\"? (one of require_deadline)"],
+        ),
+        (
+            "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"env:T\"]\ntoken = 1",
+            &["line 8: producers.p.token: is not a key; did you mean \"tokens\"? (one of tenants, tokens)"],
+        ),
+    ]);
+}
+
+#[test]
+fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
+    let of_a_destination = [
+        "concurrency = 8",
+        "rate = \"20/s\"",
+        "schema = \"s.json\"",
+        "suspend_after = 20",
+        "gone = \"suspend\"",
+        "metrics = true",
+        "headers = {}",
+        "status_url = \"https://x.example/{delivery_id}\"",
+    ];
+    for line in of_a_destination {
+        let key = line.split(' ').next().unwrap();
+        let expected = format!(
+            "line 5: destinations.d.{key}: is known, but not built in this version ({DESTINATION_KEYS})"
+        );
+        assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
+    }
+    for table in ["sources", "schedules", "operators"] {
+        let expected = format!(
+            "line 5: {table}: is known, but not built in this version \
+             (one of policies, producers, event_types, destinations, system)"
+        );
+        assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
+    }
+    check(&[
+        (
+            "on_ambiguous = \"query\"",
+            &["line 5: destinations.d.on_ambiguous: \"query\" is known, but not built in this version \
+               (\"retry\" or \"hold\")"],
+        ),
+        (
+            "[system]\nmax_redrives = 3\nretain_days = 90",
+            &[
+                "line 6: system.max_redrives: is known, but not built in this version \
+                 (one of stale_after, rescue_window)",
+                "line 7: system.retain_days: is known, but not built in this version \
+                 (one of stale_after, rescue_window)",
+            ],
+        ),
+        (
+            "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"ssm:/x\", \"secretsmanager:y\"]",
+            &[
+                "line 7: producers.p.tokens[0]: is known, but not built in this version (env:NAME)",
+                "line 7: producers.p.tokens[1]: is known, but not built in this version (env:NAME)",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
+    let max_attempts = "line 6: policies.p.max_attempts";
+    check(&[
+        ("timeout = 15", &["line 5: destinations.d.timeout: is a number (a text in quotes)"]),
+        (
+            "timeout = \"15\"",
+            &["line 5: destinations.d.timeout: \"15\" is not a duration \
+               (a whole number and one of ms, s, m, h, d, such as \"15s\")"],
+        ),
+        ("timeout = \"99ms\"", &["line 5: destinations.d.timeout: is 99ms (from 100ms to 60s)"]),
+        ("timeout = \"61s\"", &["line 5: destinations.d.timeout: is 1m01s (from 100ms to 60s)"]),
+        ("keep_result = \"yes\"", &["line 5: destinations.d.keep_result: is a text (true or false)"]),
+        (
+            "owner = \"\"",
+            &["line 5: destinations.d.owner: is not a name or an address (who is asked when \
+            the destination fails: 1 to 256 bytes without control characters)"],
+        ),
+        (
+            "event_types = \"a\"",
+            &["line 5: destinations.d.event_types: is a text (a list in square brackets)"],
+        ),
+        (
+            "event_types = [\n  \"a.*\",\n  \"b*c\",\n  \"a.*\",\n]",
+            &[
+                "line 7: destinations.d.event_types[1]: has '*' at byte 1 \
+                 (an event type, or the beginning of one and a final *, such as lease.*)",
+                "line 8: destinations.d.event_types[2]: is listed twice (each event type once)",
+            ],
+        ),
+        (
+            "on_ambiguous = \"ignore\"",
+            &["line 5: destinations.d.on_ambiguous: is \"ignore\" (\"retry\" or \"hold\")"],
+        ),
+        (
+            "statuses = { 99 = \"retryable\", 0404 = \"retryable\", ok = \"delivered\", 500 = \"maybe\" }",
+            &[
+                "line 5: destinations.d.statuses.99: is not a status (a status from 100 to 599)",
+                "line 5: destinations.d.statuses.0404: is not a status (a status from 100 to 599)",
+                "line 5: destinations.d.statuses.ok: is not a status (a status from 100 to 599)",
+                "line 5: destinations.d.statuses.500: is \"maybe\" (\"retryable\", \"permanent\" or \"delivered\")",
+            ],
+        ),
+        (
+            "statuses = { 600 = \"retryable\" }",
+            &["line 5: destinations.d.statuses.600: is not a status (a status from 100 to 599)"],
+        ),
+        (
+            "policy = \"fast\"",
+            &["line 5: destinations.d.policy: no policy is named \"fast\" (one of default)"],
+        ),
+        ("[policies.p]\nmax_attempts = 0", &[&format!("{max_attempts}: is 0 (from 1 to 1000)")]),
+        (
+            "[policies.p]\nmax_attempts = -1",
+            &[&format!("{max_attempts}: is -1 (a whole number from 0 to 4294967295)")],
+        ),
+        ("[policies.p]\nmax_attempts = 7.5", &[&format!("{max_attempts}: is a number (a whole number)")]),
+        ("[policies.p]\nfactor = 0.5", &["line 6: policies.p.factor: is 0.5 (from 1 to 100)"]),
+        ("[policies.p]\nfactor = nan", &["line 6: policies.p.factor: is NaN (from 1 to 100)"]),
+        (
+            "[policies.p]\nhorizon = \"2s\"",
+            &["line 6: policies.p.horizon: 2s is not longer than minimum_window 2s \
+               (longer than minimum_window, or nothing could ever be sent)"],
+        ),
+        (
+            "[policies.p]\nhorizon = \"9999d\"",
+            &["line 6: policies.p.horizon: is longer than 366 days \
+            (a whole number and one of ms, s, m, h, d, such as \"15s\")"],
+        ),
+        (
+            "[policies.p]\nbase_delay = 1\nmax_delay = \"x\"\nfactor = true",
+            &[
+                "line 6: policies.p.base_delay: is a number (a text in quotes)",
+                "line 7: policies.p.max_delay: \"x\" is not a duration \
+                 (a whole number and one of ms, s, m, h, d, such as \"15s\")",
+                "line 8: policies.p.factor: is true or false (a number)",
+            ],
+        ),
+        ("[policies]\np = 3", &["line 6: policies.p: is a number (a table)"]),
+        ("[system]\nstale_after = \"0s\"", &["line 6: system.stale_after: is 0ms (1s or longer)"]),
+    ]);
+}
+
+#[test]
+fn names_keep_the_rule_of_names() {
+    check(&[
+        (
+            "[destinations.\"a/b\"]\ntenants = [\"acme/eu\", \"\"]\nurl = \"https://x.example/\"\nsecrets = [\"env:S\"]",
+            &[
+                "line 5: destinations.\"a/b\": has '/' at byte 1 (1 to 64 of A-Z a-z 0-9 . _ -)",
+                "line 6: destinations.\"a/b\".tenants[0]: has '/' at byte 4 (1 to 64 of A-Z a-z 0-9 . _ -)",
+                "line 6: destinations.\"a/b\".tenants[1]: is empty (1 to 64 of A-Z a-z 0-9 . _ -)",
+            ],
+        ),
+        (
+            "[producers.\"p q\"]\ntenants = []\ntokens = []",
+            &[
+                "line 5: producers.\"p q\": has ' ' at byte 1 (1 to 64 of A-Z a-z 0-9 . _ -)",
+                "line 6: producers.\"p q\".tenants: is empty (at least one tenant, each once)",
+                "line 7: producers.\"p q\".tokens: is empty \
+                 (at least one reference such as \"env:BILLING_TOKEN\", two while rotating)",
+            ],
+        ),
+        (
+            "[event_types.\"a b\"]",
+            &["line 5: event_types.\"a b\": has ' ' at byte 1 \
+               (an event type, or the beginning of one and a final *, such as lease.*)"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_rule_that_an_earlier_pattern_swallows_is_refused() {
+    check(&[(
+        "[event_types.\"*\"]\n[event_types.\"renewal.*\"]\nrequire_deadline = true",
+        &["line 6: event_types.\"renewal.*\": is never reached: everything it matches is matched by \
+           \"*\" before it (the narrower pattern first)"],
+    )]);
+}
+
+#[test]
+fn what_a_destination_needs_is_missed_where_it_should_stand() {
+    assert_eq!(
+        faults("\n[destinations.d]\ntimeout = \"1s\"\n"),
+        [
+            "line 2: destinations.d.url: is missing (https:// and a public host)",
+            "line 2: destinations.d.tenants: is missing (at least one tenant, each once)",
+            "line 2: destinations.d.secrets: is missing \
+             (one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating)",
+        ]
+    );
+    let none = "line 1: destinations: is missing (at least one [destinations.NAME])";
+    assert_eq!(faults(""), [none]);
+    assert_eq!(faults("[destinations]\n"), [none]);
+    assert_eq!(faults("destinations = 3\n"), ["line 1: destinations: is a number (a table)"]);
+}
+
+#[test]
+fn secrets_are_references_one_or_two_and_never_echoed() {
+    let rule = "one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating";
+    let reference = "a reference to a secret, such as env:ACME_WEBHOOK_SECRET";
+    let rows: &[(&str, String)] = &[
+        ("[]", format!("secrets: is empty ({rule})")),
+        ("[\"env:A\", \"env:B\", \"env:C\"]", format!("secrets: has 3 ({rule})")),
+        ("[\"env:A\", \"env:A\"]", format!("secrets[1]: is listed twice ({rule})")),
+        ("[3]", "secrets[0]: is a number (a text in quotes)".to_owned()),
+        (
+            "[\"whsec_c2VjcmV0\"]",
+            format!("secrets[0]: is not a reference; a secret itself must not stand here ({reference})"),
+        ),
+        (
+            "[\"env:not a name\"]",
+            format!("secrets[0]: names no environment variable (A-Z a-z 0-9 _) ({reference})"),
+        ),
+    ];
+    for (list, fault) in rows {
+        let text = DESTINATION.replace("[\"env:D_SECRET\"]", list);
+        assert_eq!(faults(&text), [format!("line 4: destinations.d.{fault}")]);
+    }
+}
+
+#[test]
+fn urls_are_judged_and_credentials_in_them_are_not_echoed() {
+    let rule = "https:// and a public host, without credentials or a fragment";
+    let rows = [
+        ("http://hooks.example.com/", "is not HTTPS"),
+        ("https://127.0.0.1/", "127.0.0.1 is a loopback address"),
+        ("https://10.0.0.8/", "10.0.0.8 is a private address"),
+        ("https://localhost/", "names this machine"),
+        ("https://user:p%40ss@hooks.example.com/", "has credentials in it"),
+        ("hooks.example.com", "has no scheme"),
+    ];
+    for (url, fault) in rows {
+        let text = DESTINATION.replace("https://hooks.example.com/in", url);
+        assert_eq!(faults(&text), [format!("line 3: destinations.d.url: {fault} ({rule})")]);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_refused_with_the_line() {
+    let rows: &[(&str, &str)] = &[
+        ("a = \n", "line 1: "),
+        ("[destinations.d]\nurl = \"x\nsecrets = []\n", "line 2: "),
+        ("[destinations.d]\nurl = \"x\"\nurl = \"y\"\n", "line 3: "),
+        ("[destinations.d]\n[destinations.d]\n", "line 2: "),
+    ];
+    for (text, begins) in rows {
+        let found = faults(text);
+        assert!(!found.is_empty() && found[0].starts_with(begins), "{text:?}: {found:?}");
+        assert!(found.iter().all(|fault| fault.ends_with("(TOML, see https://toml.io)")), "{found:?}");
+    }
+}
+
+#[test]
+fn all_faults_of_a_file_are_told_at_once_in_the_order_of_its_lines() {
+    let text = "[policies.default]\nfactor = 0\n[destinations.d]\nurl = \"ftp://x\"\ntenants = [\"a b\"]\n\
+                secrets = [\"oops\"]\ncolour = 1\n[system]\nstale_after = 5\n";
+    let lines: Vec<String> = faults(text).iter().map(|f| f.split(':').next().unwrap().to_owned()).collect();
+    assert_eq!(lines, ["line 2", "line 4", "line 5", "line 6", "line 7", "line 9"]);
+}
