@@ -1,0 +1,204 @@
+//! The ledger in memory: every write is atomic, and every write is remembered.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use waybill_domain::attempt::Attempt;
+use waybill_domain::delivery::{Change, Record};
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::time::TimeMs;
+use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult};
+
+use super::listing::{ascending, key, page};
+use super::rows::{Row, Rows};
+
+/// Which clauses of a compare-and-set are looked at. A ledger that leaves one out is broken, which
+/// is what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conditions {
+    /// The expected state is compared.
+    pub state: bool,
+    /// The expected revision is compared.
+    pub revision: bool,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self { state: true, revision: true }
+    }
+}
+
+/// One write that landed.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// The record before it; `None` where it was created.
+    pub before: Option<Record>,
+    /// The record after it.
+    pub after: Record,
+}
+
+/// A ledger in memory. Copies of it share one store.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryLedger {
+    store: Arc<Mutex<Store>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    pub(super) rows: Rows,
+    conditions: Conditions,
+    index_lags: bool,
+    journal: Vec<Write>,
+}
+
+impl MemoryLedger {
+    /// A ledger that compares only what `conditions` names.
+    pub fn comparing(conditions: Conditions) -> Self {
+        let ledger = Self::default();
+        ledger.store().conditions = conditions;
+        ledger
+    }
+
+    /// Whether the indexes lag behind the records as far as they ever may: while they do, they list
+    /// every delivery, whatever its record says by now.
+    pub fn let_indexes_lag(&self, lag: bool) {
+        self.store().index_lags = lag;
+    }
+
+    /// The writes since the last call, in order.
+    pub fn take_journal(&self) -> Vec<Write> {
+        std::mem::take(&mut self.store().journal)
+    }
+
+    /// Writes a record without comparing anything. No honest caller does this.
+    pub fn overwrite(&self, record: Record) {
+        let mut store = self.store();
+        let Some(row) = store.rows.get_mut(&record.delivery.key()) else { return };
+        let before = Some(std::mem::replace(&mut row.record, record.clone()));
+        store.journal.push(Write { before, after: record });
+    }
+
+    /// Forgets a payload, as a store that cleaned up too early does.
+    pub fn drop_payload(&self, key: &DeliveryKey) {
+        if let Some(row) = self.store().rows.get_mut(key) {
+            row.payload = None;
+        }
+    }
+
+    /// Every record, by key.
+    pub fn records(&self) -> Vec<Record> {
+        self.store().rows.values().map(|row| row.record.clone()).collect()
+    }
+
+    /// One record, looked at without asking a port.
+    pub fn peek(&self, key: &DeliveryKey) -> Option<Record> {
+        self.store().rows.get(key).map(|row| row.record.clone())
+    }
+
+    /// Reads what is stored of a delivery without copying it.
+    pub fn inspect<T>(&self, key: &DeliveryKey, look: impl FnOnce(&Record) -> T) -> Option<T> {
+        self.store().rows.get(key).map(|row| look(&row.record))
+    }
+
+    /// The evidence of a delivery, looked at without asking a port.
+    pub fn evidence(&self, key: &DeliveryKey) -> Vec<Attempt> {
+        self.store().rows.get(key).map(|row| row.attempts.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// When something next stands in an index of things to look at: now, where anything is held.
+    pub fn next_look(&self, now: TimeMs) -> Option<TimeMs> {
+        let store = self.store();
+        let due = store.rows.values().filter_map(|row| match row.record.hold {
+            Some(_) if row.record.state.is_open() => Some(now),
+            _ => row.record.look_at,
+        });
+        due.min()
+    }
+
+    pub(super) fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger for MemoryLedger {
+    async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
+        let mut store = self.store();
+        let key = record.delivery.key();
+        if let Some(row) = store.rows.get(&key) {
+            return Ok(Created::Exists(Box::new(row.record.clone())));
+        }
+        let row =
+            Row { record: record.clone(), payload: Some(payload.clone()), attempts: Default::default() };
+        store.rows.insert(key, row);
+        store.journal.push(Write { before: None, after: record.clone() });
+        Ok(Created::New)
+    }
+
+    async fn load(&self, key: &DeliveryKey) -> PortResult<Option<Record>> {
+        Ok(self.peek(key))
+    }
+
+    async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
+        Ok(self.store().rows.get(key).and_then(|row| row.payload.clone()))
+    }
+
+    async fn apply(&self, change: &Change) -> PortResult<Applied> {
+        let mut store = self.store();
+        let Conditions { state, revision } = store.conditions;
+        let Some(row) = store.rows.get_mut(&change.after().delivery.key()) else {
+            return Ok(Applied::Lost(None));
+        };
+        let expected = change.expected();
+        let is_as_expected = (!state || row.record.state == expected.state)
+            && (!revision || row.record.revision == expected.revision);
+        if !is_as_expected {
+            return Ok(Applied::Lost(Some(Box::new(row.record.clone()))));
+        }
+        let before = Some(std::mem::replace(&mut row.record, change.after().clone()));
+        store.journal.push(Write { before, after: change.after().clone() });
+        Ok(Applied::Landed)
+    }
+
+    async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
+        if let Some(row) = self.store().rows.get_mut(key) {
+            row.attempts.entry((attempt.number, attempt.witness)).or_insert_with(|| attempt.clone());
+        }
+        Ok(())
+    }
+
+    async fn attempts(&self, key: &DeliveryKey) -> PortResult<Vec<Attempt>> {
+        Ok(self.evidence(key))
+    }
+
+    async fn due_for_look(
+        &self,
+        now: TimeMs,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        let store = self.store();
+        let due = store.rows.iter().filter_map(|(at, row)| {
+            let look_at = if store.index_lags { Some(now) } else { row.record.look_at };
+            let look_at = look_at.filter(|look_at| *look_at <= now)?;
+            Some((key([&ascending(look_at), at.tenant.as_str(), at.delivery_id.as_str()]), at.clone()))
+        });
+        Ok(page(due.collect(), limit, from))
+    }
+
+    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+        let store = self.store();
+        let held = store.rows.iter().filter(|(_, row)| {
+            let is_held = row.record.state.is_open() && row.record.hold.is_some();
+            is_held || store.index_lags
+        });
+        let held = held.map(|(at, row)| {
+            let delivery = &row.record.delivery;
+            // "~" sorts after every digit: what has no deadline comes last.
+            let deadline = delivery.deadline.map_or("~".to_owned(), ascending);
+            let parts =
+                [delivery.destination.as_str(), &deadline, at.tenant.as_str(), at.delivery_id.as_str()];
+            (key(parts), at.clone())
+        });
+        Ok(page(held.collect(), limit, from))
+    }
+}

@@ -1,0 +1,12 @@
+//! `cases.md`: faults that others had, each a test found by its number (`cargo test c01`).
+//!
+//! These run the real use cases over the memory backend on a virtual clock. Rows that are decided
+//! by `domain` alone stand in `specification`, those of the wire in `recipient`, those of the store
+//! in `conformance`.
+
+mod duplicates;
+mod ledger;
+mod losses;
+mod publishing;
+mod timing;
+mod world;
