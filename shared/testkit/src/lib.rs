@@ -2,6 +2,7 @@
 
 
 pub mod clock;
+pub mod conformance;
 
 pub mod dice;
 pub mod memory;

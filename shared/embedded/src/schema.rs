@@ -1,0 +1,112 @@
+//! A connection with the settings that the promises rest on, and the check of whose file it is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use thiserror::Error;
+
+/// The schema that this build reads and writes, kept as the file's `user_version`.
+pub const SCHEMA_VERSION: i64 = 1;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// How long a step waits for another process that is writing.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Every statement of this crate, and the few pages of SQL that listings build.
+const CACHED_STATEMENTS: usize = 64;
+
+/// Why a file was not opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// A newer build wrote it; nothing was changed.
+    #[error(
+        "the file has schema version {found}, and this build knows up to {SCHEMA_VERSION}: use a newer waybill"
+    )]
+    Newer {
+        /// The file's version.
+        found: i64,
+    },
+    /// It is a SQLite database of something else; nothing was changed.
+    #[error("the file is a SQLite database, but not one of Waybill's")]
+    Foreign,
+    /// SQLite cannot use it.
+    #[error("the file cannot be opened as a database")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The operating system gave no thread.
+    #[error("no thread for the store")]
+    NoThread(#[from] std::io::Error),
+}
+
+/// Opens the one connection that writes, and creates the tables of a new file.
+pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
+    let mut conn = connect(path, busy)?;
+    // Before anything is changed, even the journal mode of a file that is not ours.
+    check_version(&conn.transaction()?)?;
+    use_wal(&conn, busy)?;
+    conn.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = OFF;
+         PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA cache_size = -32768;
+         PRAGMA journal_size_limit = 67108864;",
+    )?;
+    // Two processes may meet here on a new file: the second finds the tables of the first.
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if check_version(&tx)? == 0 {
+        tx.execute_batch(SCHEMA)?;
+        tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    }
+    tx.commit()?;
+    Ok(conn)
+}
+
+/// Opens a connection that only reads. The writer's must have been opened before.
+pub(crate) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
+    let conn = connect(path, busy)?;
+    conn.pragma_update(None, "query_only", true)?;
+    Ok(conn)
+}
+
+fn connect(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
+    let conn = Connection::open(path)?;
+    conn.busy_timeout(busy)?;
+    conn.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+    Ok(conn)
+}
+
+/// The file's version, 0 for an empty file; an error if it is not ours to write. In one transaction,
+/// because another process may be making the tables right now.
+fn check_version(conn: &Transaction<'_>) -> Result<i64, OpenError> {
+    let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match found {
+        0 => {
+            let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            if tables == 0 { Ok(0) } else { Err(OpenError::Foreign) }
+        }
+        SCHEMA_VERSION => Ok(found),
+        _ => Err(OpenError::Newer { found }),
+    }
+}
+
+/// Write-ahead logging: readers and the writer never wait for each other. SQLite does not wait for
+/// a lock when it changes the mode, so this does.
+fn use_wal(conn: &Connection, busy: Duration) -> Result<(), OpenError> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        let mode = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match mode {
+            Err(error) if is_busy(&error) && waited < busy => {
+                std::thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

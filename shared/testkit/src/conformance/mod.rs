@@ -1,0 +1,51 @@
+//! The exam that every backend sits: named checks over the ports, and nothing else.
+//!
+//! A check knows no backend. It is handed a fresh one and panics with what it found. The macros
+//! [`ledger_exam!`](crate::ledger_exam) and [`queue_exam!`](crate::queue_exam) make one test of
+//! each check, so that a small backend is held to what the real one does, and the other way round.
+//! Numbers in names are those of the list of known faults (`C15`…).
+
+pub mod changes;
+pub mod evidence;
+mod exam;
+pub mod fixture;
+pub mod indexes;
+pub mod listings;
+pub mod messages;
+pub mod receipts;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::ports::{Inbox, Queue};
+
+/// A queue that sits the exam: with its inbox, its dead-letter queue and its time.
+pub trait QueueCandidate: Send + Sync {
+    /// The queue and its inbox.
+    type Queue: Queue + Inbox;
+
+    /// The queue itself, empty at first.
+    fn queue(&self) -> &Self::Queue;
+
+    /// What lies in the dead-letter queue, oldest first.
+    fn browse_dlq(&self) -> impl Future<Output = Vec<Buried>> + Send;
+
+    /// How often a message is delivered before the redrive policy moves it.
+    fn max_receives(&self) -> u32;
+
+    /// The queue's clock.
+    fn now(&self) -> TimeMs;
+
+    /// Lets the time pass: a virtual clock is moved, the real one is waited for.
+    fn pass(&self, span: DurationMs) -> impl Future<Output = ()> + Send;
+}
+
+/// A message found in the dead-letter queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buried {
+    /// Its body.
+    pub body: String,
+    /// Its attributes.
+    pub attributes: BTreeMap<String, String>,
+}
