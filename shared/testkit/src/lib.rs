@@ -1,5 +1,6 @@
 //! (to be written)
 
+pub mod server;
 
 pub mod clock;
 pub mod conformance;

@@ -1,0 +1,155 @@
+//! One attempt from beginning to end, each step on the budget that the steps before it left.
+//!
+//! One connection per attempt, and none is kept. A connection from a pool may have died while the
+//! function was frozen, and the first request over it would be lost with nobody knowing whether it
+//! was applied; a connection that was opened by the attempt itself cannot have. The price is a
+//! handshake for each attempt, shortened by TLS session resumption.
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use waybill_domain::address::Locality;
+use waybill_domain::attempt::{NotSent, Phase, SendReport, SendWindow, Sending};
+use waybill_domain::outcome::Seen;
+use waybill_service::ports::{Clock, Recipient, Request};
+
+use crate::answer::Answer;
+use crate::budget::Budget;
+use crate::connect;
+use crate::exchange::Line;
+use crate::redact::Redactor;
+use crate::report::{self, Fault};
+use crate::request::Draft;
+use crate::resolve::{self, Resolver, SystemResolver};
+use crate::secrets::{self, EnvSecrets, Secrets, Signing};
+use crate::tls::Tls;
+use crate::wire::{SentFlag, Wire};
+
+/// The other side, over HTTP/1.1.
+pub struct HttpRecipient<C, R = SystemResolver, S = EnvSecrets> {
+    clock: C,
+    locality: Locality,
+    resolver: R,
+    secrets: S,
+    tls: Tls,
+}
+
+impl<C: Clock> HttpRecipient<C> {
+    /// With the resolver of the system, secrets from the environment, and the public roots of trust.
+    pub fn new(clock: C, locality: Locality) -> Self {
+        Self { clock, locality, resolver: SystemResolver, secrets: EnvSecrets, tls: Tls::public() }
+    }
+}
+
+impl<C, R, S> HttpRecipient<C, R, S> {
+    /// The same with another resolver.
+    pub fn with_resolver<R2: Resolver>(self, resolver: R2) -> HttpRecipient<C, R2, S> {
+        let Self { clock, locality, secrets, tls, .. } = self;
+        HttpRecipient { clock, locality, resolver, secrets, tls }
+    }
+
+    /// The same with another store of secrets.
+    pub fn with_secrets<S2: Secrets>(self, secrets: S2) -> HttpRecipient<C, R, S2> {
+        let Self { clock, locality, resolver, tls, .. } = self;
+        HttpRecipient { clock, locality, resolver, secrets, tls }
+    }
+
+    /// The same with other roots of trust.
+    pub fn with_tls(self, tls: Tls) -> Self {
+        Self { tls, ..self }
+    }
+}
+
+/// Why an attempt ended before a status came back.
+enum Stop {
+    /// The right to send had run out; nothing left.
+    NotSent(NotSent),
+    /// Something went wrong on the way.
+    Fault(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
+    async fn send(&self, request: Request, window: SendWindow) -> Sending {
+        let started_at = self.clock.now();
+        // What has no right to be sent is not even connected for.
+        let budget = match window.check(started_at) {
+            Ok(rest) => Budget::start(rest, &window),
+            Err(not_sent) => return Sending::NotSent(not_sent),
+        };
+        let tried = self.attempt(&request, &window, budget).await;
+        let ended_at = self.clock.now();
+        let overrides = &request.destination.statuses;
+        let report = match tried {
+            Ok(answer) => report::of_answer(answer, overrides),
+            Err(Stop::Fault(fault)) => report::of_fault(fault, overrides),
+            Err(Stop::NotSent(not_sent)) => return Sending::NotSent(not_sent),
+        };
+        Sending::Attempted(SendReport { started_at, ended_at, ..report })
+    }
+}
+
+impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
+    async fn attempt(&self, request: &Request, window: &SendWindow, budget: Budget) -> Result<Answer, Stop> {
+        let url = request.destination.url.as_url();
+        let draft = Draft::new(request)?;
+        let signing = secrets::signing(&self.secrets, &request.destination.secrets, &budget).await?;
+        let encrypted = self.wants_tls(url.scheme())?;
+        let addresses = resolve::judged(&self.resolver, url, self.locality, &budget).await?;
+        let sent = SentFlag::default();
+        let wire = Wire::new(connect::dial(&addresses, &budget).await?, sent.clone());
+        let mut sending = Ready { draft, signing, window, budget, sent, connected: Phase::Connect };
+        if encrypted {
+            let stream = self.tls.handshake(url, wire, &sending.budget).await?;
+            sending.connected = Phase::Tls;
+            self.exchange(stream, sending).await
+        } else {
+            self.exchange(wire, sending).await
+        }
+    }
+
+    /// `http` is for local development. A destination that says so although this recipient does not
+    /// allow it came from another configuration than the one that is in force.
+    fn wants_tls(&self, scheme: &str) -> Result<bool, Fault> {
+        match (scheme, self.locality) {
+            ("https", _) => Ok(true),
+            (_, Locality::AllowLocal) => Ok(false),
+            (_, Locality::PublicOnly) => {
+                let note = "the destination's URL is not https, and this system sends nothing in the clear";
+                Err(Fault::saw(Seen::AddressForbidden, Phase::Resolve, note))
+            }
+        }
+    }
+
+    async fn exchange<IO>(&self, stream: IO, ready: Ready<'_>) -> Result<Answer, Stop>
+    where
+        IO: AsyncRead + AsyncWrite + Send + Unpin,
+    {
+        let Ready { draft, signing, window, budget, sent, connected } = ready;
+        let mut line = Line::open(stream, sent, connected).await?;
+        // Signed once the connection stands, so that slow connecting does not age the timestamp.
+        let signed = draft.sign(self.clock.now(), &signing.keys);
+        let redactor = Redactor::new(signing.texts(), &signed.signatures);
+        let budget = match window.check(self.clock.now()) {
+            Ok(rest) => budget.cut_to(rest),
+            Err(not_sent) => return Err(Stop::NotSent(not_sent)),
+        };
+        let head = line.request(signed.request, &budget).await?;
+        let headed_at = self.clock.now();
+        Ok(Answer::read(&mut line, head, headed_at, &redactor, &budget).await)
+    }
+}
+
+/// Everything that is there before the first byte leaves.
+struct Ready<'a> {
+    draft: Draft,
+    signing: Signing,
+    window: &'a SendWindow,
+    budget: Budget,
+    sent: SentFlag,
+    /// The phase that was reached so far.
+    connected: Phase,
+}
