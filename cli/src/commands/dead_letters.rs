@@ -1,0 +1,74 @@
+//! `waybill dead-letters summary` and `list`.
+
+use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::fault::InvalidField;
+use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
+
+use super::Globals;
+use super::deliveries::{destination, tenant};
+use super::listing::{PAGE, Rows};
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::show::{facts, table};
+
+/// What can be done with dead letters.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Counted by destination and reason, with the oldest and the nearest deadline
+    Summary {
+        /// Only this tenant's
+        #[arg(long, value_parser = tenant)]
+        tenant: Option<TenantId>,
+    },
+    /// One by one, by destination and reason, oldest first
+    List {
+        /// Only this tenant's
+        #[arg(long, value_parser = tenant)]
+        tenant: Option<TenantId>,
+        /// Only those to this destination
+        #[arg(long, value_parser = destination)]
+        destination: Option<DestinationName>,
+        /// Only those that ended for this reason, such as attempts_exhausted
+        #[arg(long, value_parser = reason)]
+        reason: Option<DeadLetterReason>,
+    },
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Summary { tenant } => summary(globals, tenant.as_ref()).await,
+        Command::List { tenant, destination, reason } => {
+            list(globals, DeadLetterFilter { tenant, destination, reason, ended_before: None }).await
+        }
+    }
+}
+
+async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
+    let groups = globals.backend.open()?.dead_letter_summary(tenant).await?;
+    match globals.output {
+        Format::Json => groups.iter().for_each(|group| out::json(&facts::of_group(group))),
+        Format::Table if groups.is_empty() => out::complain("no dead letters"),
+        Format::Table => out::line(table::of_groups(&groups)),
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(globals: &Globals, filter: DeadLetterFilter) -> Result<Exit, Failure> {
+    let store = globals.backend.open()?;
+    let mut rows = Rows::new(globals.output, table::of_dead_letters);
+    let mut from = None;
+    loop {
+        let page = store.dead_letters(&filter, PAGE, from.as_ref()).await?;
+        from = page.next;
+        if !rows.take(page.items) || from.is_none() {
+            break;
+        }
+    }
+    rows.finish("no dead letters");
+    Ok(Exit::Done)
+}
+
+fn reason(text: &str) -> Result<DeadLetterReason, InvalidField> {
+    DeadLetterReason::try_from(text.to_owned())
+}

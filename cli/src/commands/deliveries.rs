@@ -1,0 +1,110 @@
+//! `waybill deliveries list` and `show`.
+
+use waybill_domain::delivery::{Record, State};
+use waybill_domain::fault::InvalidField;
+use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::ports::{Catalogue as _, Clock as _, Filter, Ledger as _};
+
+use super::Globals;
+use super::listing::{PAGE, Rows};
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::show::timeline::timeline;
+use crate::show::{facts, table};
+use crate::system::SystemClock;
+
+/// What can be done with deliveries.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Deliveries by tenant, newest first
+    List {
+        /// Only this tenant's
+        #[arg(long, value_parser = tenant)]
+        tenant: Option<TenantId>,
+        /// Only those to this destination
+        #[arg(long, value_parser = destination)]
+        destination: Option<DestinationName>,
+        /// Only those in this state: pending, retryable, succeeded, dead_lettered, expired
+        #[arg(long, value_parser = state)]
+        state: Option<State>,
+        /// Only those first queued since this time (RFC 3339), or within this span (24h)
+        #[arg(long, value_parser = since)]
+        since: Option<TimeMs>,
+    },
+    /// One delivery: its record, every attempt with its evidence, and what comes next
+    Show {
+        /// The delivery ID (whd_…)
+        #[arg(value_parser = delivery_id)]
+        id: DeliveryId,
+        /// Only if it is this tenant's
+        #[arg(long, value_parser = tenant)]
+        tenant: Option<TenantId>,
+    },
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::List { tenant, destination, state, since } => {
+            list(globals, Filter { tenant, destination, state, since }).await
+        }
+        Command::Show { id, tenant } => show(globals, &id, tenant.as_ref()).await,
+    }
+}
+
+async fn list(globals: &Globals, filter: Filter) -> Result<Exit, Failure> {
+    let store = globals.backend.open()?;
+    let mut rows = Rows::new(globals.output, table::of_records);
+    let mut from = None;
+    loop {
+        let page = store.list(&filter, PAGE, from.as_ref()).await?;
+        from = page.next;
+        if !rows.take(page.items) || from.is_none() {
+            break;
+        }
+    }
+    rows.finish("no deliveries");
+    Ok(Exit::Done)
+}
+
+async fn show(globals: &Globals, id: &DeliveryId, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
+    let store = globals.backend.open()?;
+    let is_wanted = |record: &Record| tenant.is_none_or(|tenant| record.delivery.tenant == *tenant);
+    let found: Vec<Record> = store.find(id).await?.into_iter().filter(is_wanted).collect();
+    if found.is_empty() {
+        let of = tenant.map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
+        let path = globals.backend.path().display();
+        return Err(Failure::failed(format!("{path}: there is no delivery {id}{of}")));
+    }
+    for record in &found {
+        let attempts = store.attempts(&record.delivery.key()).await?;
+        match globals.output {
+            Format::Table => out::line(timeline(record, &attempts)),
+            Format::Json => out::json(&facts::of_delivery(record, &attempts)),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn tenant(text: &str) -> Result<TenantId, InvalidField> {
+    TenantId::parse(text)
+}
+
+pub(super) fn destination(text: &str) -> Result<DestinationName, InvalidField> {
+    DestinationName::parse(text)
+}
+
+fn delivery_id(text: &str) -> Result<DeliveryId, InvalidField> {
+    DeliveryId::parse(text)
+}
+
+fn state(text: &str) -> Result<State, InvalidField> {
+    State::parse("state", text)
+}
+
+fn since(text: &str) -> Result<TimeMs, InvalidField> {
+    if let Ok(span) = DurationMs::parse("since", text) {
+        return Ok(SystemClock.now().minus(span));
+    }
+    TimeMs::parse("since", text)
+}

@@ -1,0 +1,58 @@
+//! Listings page by page: JSON lines go out as they come, a table is held back to align its columns
+//! and says so when it stops before the end.
+
+use waybill_domain::delivery::Record;
+
+use crate::out::{self, Format};
+use crate::show::facts;
+
+/// How many records are asked for at once.
+pub(super) const PAGE: usize = 200;
+
+/// The most rows of a table: more than a person reads.
+const MOST_ROWS: usize = 1000;
+
+/// The rows of a listing.
+pub(super) struct Rows {
+    output: Format,
+    table: fn(&[Record]) -> String,
+    held: Vec<Record>,
+    is_cut: bool,
+    is_empty: bool,
+}
+
+impl Rows {
+    pub(super) fn new(output: Format, table: fn(&[Record]) -> String) -> Self {
+        Self { output, table, held: Vec::new(), is_cut: false, is_empty: true }
+    }
+
+    /// Takes a page; `false` when no more is wanted.
+    pub(super) fn take(&mut self, records: Vec<Record>) -> bool {
+        self.is_empty &= records.is_empty();
+        if self.output == Format::Json {
+            records.iter().for_each(|record| out::json(&facts::of_record(record)));
+            return true;
+        }
+        self.held.extend(records);
+        self.is_cut = self.held.len() > MOST_ROWS;
+        !self.is_cut
+    }
+
+    /// Prints what was held back; `none` says that there was nothing.
+    pub(super) fn finish(mut self, none: &str) {
+        if self.output == Format::Json {
+            return;
+        }
+        if self.is_empty {
+            out::complain(none);
+            return;
+        }
+        self.held.truncate(MOST_ROWS);
+        out::line((self.table)(&self.held));
+        if self.is_cut {
+            out::complain(format_args!(
+                "there are more than these {MOST_ROWS}: narrow the listing, or use --output json"
+            ));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `waybill publish`: events as JSON lines; one answer line each.
+//!
+//! A bad line is reported with its number and the others go through. What a line holds is never
+//! written again on its way to the ledger: the payload is the very bytes between its delimiters.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use waybill_domain::address::Locality;
+use waybill_service::config::Config;
+use waybill_service::event::{Event, MAX_EVENT_BYTES};
+use waybill_service::publish::{Published, Publisher};
+
+use super::Globals;
+use super::config::{DEFAULT_FILE, load};
+use super::lines::{Line, Lines};
+use crate::backend::Store;
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::refusal::{Code, Refusal};
+use crate::system::SystemClock;
+
+/// What is published, under which configuration.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Events as JSON lines; - for standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The configuration file
+    #[arg(long, default_value = DEFAULT_FILE)]
+    config: PathBuf,
+}
+
+pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
+    // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch.
+    let config = load(&arguments.config, Locality::AllowLocal)?;
+    let mut lines = Lines::new(BufReader::new(source(&arguments.file)?));
+    let store = globals.backend.open_or_make()?;
+    let mut exit = Exit::Done;
+    loop {
+        let line = lines
+            .next()
+            .map_err(|error| Failure::wrong_input(format!("{}: {error}", arguments.file.display())))?;
+        let Some((number, line)) = line else { return Ok(exit) };
+        match publish(&store, &config, line).await {
+            Ok(published) => accepted(globals.output, number, &published),
+            Err(refusal) if refusal.code == Code::Unavailable => {
+                let sentence =
+                    format!("line {number} and those after it were not accepted: {}", refusal.message);
+                return Err(Failure::failed(sentence));
+            }
+            Err(refusal) => {
+                refused(globals.output, number, &refusal);
+                exit = Exit::WrongInput;
+            }
+        }
+    }
+}
+
+fn source(file: &Path) -> Result<Box<dyn Read>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
+    }
+    let opened = File::open(file);
+    opened
+        .map(|file| Box::new(file) as Box<dyn Read>)
+        .map_err(|error| Failure::wrong_input(format!("{}: {error}", file.display())))
+}
+
+async fn publish(store: &Store, config: &Config, line: Line) -> Result<Vec<Published>, Refusal> {
+    let event = match line {
+        Line::Whole(bytes) => {
+            Event::parse(&bytes).map_err(|invalid| Refusal::of_event(invalid, bytes.len()))?
+        }
+        Line::TooLong => {
+            let message = format!("event: is too long (at most {MAX_EVENT_BYTES} bytes)");
+            return Err(Refusal::new(Code::PayloadTooLarge, message));
+        }
+    };
+    let publisher = Publisher { ledger: store, queue: store, clock: &SystemClock };
+    publisher.publish(config, event).await.map_err(Refusal::of_publish)
+}
+
+fn accepted(output: Format, line: u64, published: &[Published]) {
+    if output == Format::Json {
+        out::json(&json!({ "line": line, "deliveries": published.iter().map(facts).collect::<Vec<_>>() }));
+        return;
+    }
+    let each = published.iter().map(|p| {
+        let repeated = if p.repeated { ", was published before" } else { "" };
+        format!("{} to {} ({}{repeated})", p.delivery_id, p.destination, p.state)
+    });
+    out::line(format_args!("line {line}: {}", each.collect::<Vec<_>>().join("; ")));
+}
+
+fn refused(output: Format, line: u64, refusal: &Refusal) {
+    match output {
+        Format::Json => out::json(&json!({ "line": line, "error": refusal.facts() })),
+        Format::Table => out::complain(format_args!("line {line}: {}", refusal.message)),
+    }
+}
+
+/// One delivery, as publishing answers it on every path.
+pub(crate) fn facts(published: &Published) -> Value {
+    json!({
+        "delivery_id": published.delivery_id.as_str(),
+        "destination": published.destination.as_str(),
+        "state": published.state.as_str(),
+        "repeated": published.repeated,
+    })
+}

@@ -1,0 +1,150 @@
+//! Why an event was not accepted, the same over HTTP and on the command line.
+//!
+//! Codes are stable: programs may rely on them. `field` and `message` are for people.
+//!
+//! | status | code | when |
+//! |---|---|---|
+//! | 400 | `invalid_json` | the body is not one JSON object |
+//! | 400 | `invalid_field` | a field is missing, unknown, doubled or breaks its rule (deadlines too) |
+//! | 401 | `unauthorized` | no bearer token, or one that no producer has |
+//! | 403 | `forbidden` | the token is good, but not for this tenant |
+//! | 404 | `not_found` | there is nothing at this path |
+//! | 405 | `method_not_allowed` | not with this method |
+//! | 408 | `request_timeout` | the body did not arrive in time |
+//! | 409 | `conflict` | the event was published with other bytes; `stored_sha256`, `given_sha256` |
+//! | 413 | `payload_too_large` | the body or its payload is larger than allowed |
+//! | 415 | `unsupported_media_type` | the body is not `application/json` |
+//! | 422 | `unknown_destination` | the tenant has no destination of this name |
+//! | 422 | `no_subscriber` | the event names no destination, and nobody subscribes to its type |
+//! | 503 | `unavailable` | the store refuses: publish the same event again |
+
+use serde_json::{Map, Value};
+use waybill_domain::fault::InvalidField;
+use waybill_service::event::MAX_PAYLOAD_BYTES;
+use waybill_service::ports::PortError;
+use waybill_service::publish::PublishError;
+
+/// The kind of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    InvalidJson,
+    InvalidField,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    RequestTimeout,
+    Conflict,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    UnknownDestination,
+    NoSubscriber,
+    Unavailable,
+}
+
+impl Code {
+    /// Status and code, as the table above says.
+    const fn row(self) -> (u16, &'static str) {
+        match self {
+            Code::InvalidJson => (400, "invalid_json"),
+            Code::InvalidField => (400, "invalid_field"),
+            Code::Unauthorized => (401, "unauthorized"),
+            Code::Forbidden => (403, "forbidden"),
+            Code::NotFound => (404, "not_found"),
+            Code::MethodNotAllowed => (405, "method_not_allowed"),
+            Code::RequestTimeout => (408, "request_timeout"),
+            Code::Conflict => (409, "conflict"),
+            Code::PayloadTooLarge => (413, "payload_too_large"),
+            Code::UnsupportedMediaType => (415, "unsupported_media_type"),
+            Code::UnknownDestination => (422, "unknown_destination"),
+            Code::NoSubscriber => (422, "no_subscriber"),
+            Code::Unavailable => (503, "unavailable"),
+        }
+    }
+
+    /// The status over HTTP.
+    pub(crate) const fn status(self) -> u16 {
+        self.row().0
+    }
+
+    /// The code as it is written.
+    pub(crate) const fn as_str(self) -> &'static str {
+        self.row().1
+    }
+}
+
+/// A refusal: what kind, of which field, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: Code,
+    field: Option<String>,
+    pub(crate) message: String,
+    /// Of a conflict: the stored bytes' and the given bytes'.
+    digests: Option<(String, String)>,
+}
+
+impl Refusal {
+    /// A refusal that is about no field.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, field: None, message: message.into(), digests: None }
+    }
+
+    /// The event, which had `length` bytes, is not one.
+    pub(crate) fn of_event(invalid: InvalidField, length: usize) -> Self {
+        let code = match invalid.field.as_str() {
+            "event" => Code::InvalidJson,
+            "payload" if length > MAX_PAYLOAD_BYTES => Code::PayloadTooLarge,
+            _ => Code::InvalidField,
+        };
+        Self::of_field(code, invalid)
+    }
+
+    /// A well-formed event was not accepted. What a store says is for the log alone.
+    pub(crate) fn of_publish(error: PublishError) -> Self {
+        let message = error.to_string();
+        match error {
+            PublishError::Invalid(invalid) => {
+                let code = match invalid.field.as_str() {
+                    "destination" => Code::UnknownDestination,
+                    "type" => Code::NoSubscriber,
+                    _ => Code::InvalidField,
+                };
+                Self::of_field(code, invalid)
+            }
+            PublishError::Conflict { stored_sha256, given_sha256, .. } => Self {
+                code: Code::Conflict,
+                field: Some("event_id".to_owned()),
+                message,
+                digests: Some((stored_sha256, given_sha256)),
+            },
+            PublishError::Port(error) => Self::unavailable(&error),
+        }
+    }
+
+    /// The store refuses.
+    pub(crate) fn unavailable(error: &PortError) -> Self {
+        tracing::error!(error = error.in_full(), "a store refuses");
+        Self::new(Code::Unavailable, format!("{error}: publish the same event again"))
+    }
+
+    /// The same facts as JSON.
+    pub(crate) fn facts(&self) -> Value {
+        let mut facts = Map::new();
+        let mut put = |key: &str, value: &str| facts.insert(key.to_owned(), Value::from(value));
+        put("code", self.code.as_str());
+        if let Some(field) = &self.field {
+            put("field", field);
+        }
+        put("message", &self.message);
+        if let Some((stored, given)) = &self.digests {
+            put("stored_sha256", stored);
+            put("given_sha256", given);
+        }
+        Value::Object(facts)
+    }
+
+    fn of_field(code: Code, invalid: InvalidField) -> Self {
+        let message = invalid.to_string();
+        Self { code, field: Some(invalid.field), message, digests: None }
+    }
+}

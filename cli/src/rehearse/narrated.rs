@@ -1,0 +1,151 @@
+//! A ledger that tells every transition as it is made: what happened, and the record in short.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use waybill_domain::attempt::{Attempt, Next};
+use waybill_domain::delivery::{Change, Record, State};
+use waybill_domain::ending::Disposition;
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::outcome::Applied as Effect;
+use waybill_domain::time::TimeMs;
+use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
+
+use super::clock::StoryClock;
+use crate::out;
+
+/// Tells what lands in the ledger behind it.
+pub(crate) struct Narrated<L> {
+    ledger: L,
+    clock: StoryClock,
+    known: Mutex<HashMap<DeliveryKey, Told>>,
+}
+
+struct Told {
+    record: Record,
+    next: Option<Next>,
+}
+
+impl<L> Narrated<L> {
+    pub(crate) fn new(ledger: L, clock: StoryClock) -> Self {
+        Self { ledger, clock, known: Mutex::default() }
+    }
+
+    fn tell(&self, after: &Record) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = known.remove(&after.delivery.key());
+        let event = what_happened(told.as_ref(), after);
+        let (attempts, limit) = (after.attempts_made, after.attempt_limit);
+        let state = after.state.as_str();
+        out::line(format_args!("  {}  {state:<13} {attempts}/{limit}  {event}", of_day(self.clock.now())));
+        known.insert(after.delivery.key(), Told { record: after.clone(), next: None });
+    }
+}
+
+/// The time of day, to the millisecond.
+pub(crate) fn of_day(at: TimeMs) -> String {
+    at.to_string().get(11..23).unwrap_or_default().to_owned()
+}
+
+fn what_happened(told: Option<&Told>, after: &Record) -> String {
+    let Some(Told { record: before, next }) = told else {
+        let delivery = &after.delivery;
+        return format!("{} to {}: recorded as {}", delivery.event_id, delivery.destination, delivery.id);
+    };
+    if let Some(claim) = after.claim.as_ref().filter(|_| before.claim.is_none()) {
+        return format!("attempt {} claimed until {}", claim.attempt, of_day(claim.lease_until));
+    }
+    match (after.disposition, &after.last_failure) {
+        (Some(Disposition::Delivered { attempt, late }), _) if after.state != before.state => {
+            let late = if late { ", late" } else { "" };
+            format!("attempt {attempt} acknowledged by the recipient{late}")
+        }
+        (_, Some(failure)) if after.attempts_made > before.attempts_made => {
+            let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
+            let effect = match failure.failure.applied {
+                Effect::No => "not applied",
+                Effect::Unknown => "perhaps applied",
+            };
+            let class = failure.failure.class;
+            format!(
+                "attempt {} failed: {class}{status}, {effect}{}",
+                failure.attempt,
+                what_follows(next, after)
+            )
+        }
+        _ if after.dlq_told && !before.dlq_told => "the dead-letter queue was told".to_owned(),
+        _ if after.state != before.state => format!("nothing more is sent: {}", ending(after)),
+        _ if after.looks > before.looks => "the reconciler looked at it".to_owned(),
+        _ if before.claim.is_some() => "not sent; the attempt does not count".to_owned(),
+        _ => "changed".to_owned(),
+    }
+}
+
+fn what_follows(next: &Option<Next>, after: &Record) -> String {
+    match next {
+        _ if !after.state.is_open() => format!("; {}", ending(after)),
+        Some(Next::Retry { delay, .. }) => format!("; next in {delay}"),
+        _ => format!("; due {}", of_day(after.due_at)),
+    }
+}
+
+fn ending(record: &Record) -> &'static str {
+    match (record.state, record.dead_letter_reason()) {
+        (State::Expired, _) => "its deadline has passed",
+        (_, Some(reason)) => reason.as_str(),
+        (state, None) => state.as_str(),
+    }
+}
+
+impl<L: Ledger> Ledger for Narrated<L> {
+    async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
+        let created = self.ledger.create(record, payload).await?;
+        if created == Created::New {
+            self.tell(record);
+        }
+        Ok(created)
+    }
+
+    async fn apply(&self, change: &Change) -> PortResult<Applied> {
+        let applied = self.ledger.apply(change).await?;
+        if applied == Applied::Landed {
+            self.tell(change.after());
+        }
+        Ok(applied)
+    }
+
+    async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
+        self.ledger.add_attempt(key, attempt).await?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(told) = known.get_mut(key) {
+            told.next = Some(attempt.next.clone());
+        }
+        Ok(())
+    }
+
+    async fn load(&self, key: &DeliveryKey) -> PortResult<Option<Record>> {
+        self.ledger.load(key).await
+    }
+
+    async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
+        self.ledger.payload(key).await
+    }
+
+    async fn attempts(&self, key: &DeliveryKey) -> PortResult<Vec<Attempt>> {
+        self.ledger.attempts(key).await
+    }
+
+    async fn due_for_look(
+        &self,
+        now: TimeMs,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.ledger.due_for_look(now, limit, from).await
+    }
+
+    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+        self.ledger.held(limit, from).await
+    }
+}

@@ -1,0 +1,119 @@
+//! The whole system in one process: ingest, consumer and reconciler on one data file.
+//!
+//! Started: the lock on the data file, then the store, then the listening address, then work. Told
+//! to stop (SIGTERM, SIGINT): no new connection, no new message; what is under way ends by itself
+//! within its own time. What does not is repaired by the next start, like after any crash.
+
+pub(crate) mod authorize;
+mod body;
+mod ingest;
+mod lock;
+mod log;
+mod poll;
+mod secrets;
+mod stop;
+mod tick;
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use waybill_domain::address::Locality;
+use waybill_domain::time::DurationMs;
+use waybill_http::HttpRecipient;
+use waybill_service::config::Config;
+use waybill_service::ports::Ports;
+
+use crate::backend::{Backend, Store};
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::system::{SystemClock, SystemDice};
+
+/// How the system is run.
+pub(crate) struct Settings {
+    /// Who gets what, under which rules.
+    pub(crate) config: Config,
+    /// Ledger and queue.
+    pub(crate) backend: Backend,
+    /// Where events are taken.
+    pub(crate) listen: SocketAddr,
+    /// Whether this machine counts as outside.
+    pub(crate) locality: Locality,
+    /// How many deliveries are worked on at once.
+    pub(crate) concurrency: NonZeroUsize,
+    /// How the starting line is written.
+    pub(crate) output: Format,
+}
+
+/// The ports of this process.
+pub(crate) type ServePorts = Ports<Store, Store, HttpRecipient<SystemClock>, SystemClock, SystemDice>;
+
+/// What an attempt may take beyond its timeout until everything about it is written down.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Runs until told to stop.
+pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
+    log::start();
+    let data = settings.backend.path();
+    let _lock = lock::hold(data)?;
+    let store = settings.backend.open_or_make()?;
+    let config = Arc::new(settings.config);
+    secrets::warn_of_missing(&config).await;
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| Failure::failed(format!("{}: cannot listen there: {error}", settings.listen)))?;
+    let address =
+        listener.local_addr().map_err(|error| Failure::failed(format!("{}: {error}", settings.listen)))?;
+
+    let stop = stop::on_signals()?;
+    let ports = Arc::new(ServePorts {
+        ledger: store.clone(),
+        queue: store.clone(),
+        recipient: HttpRecipient::new(SystemClock, settings.locality),
+        clock: SystemClock,
+        dice: SystemDice,
+    });
+    let patience = longest_timeout(&config).as_std() + SETTLING;
+    let poller = poll::Poller::new(ports.clone(), config.clone(), settings.concurrency);
+    let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone(), patience));
+    let ticking = tokio::spawn(tick::run(ports, config.clone(), stop.clone()));
+    let ingest = ingest::Ingest { store, config: config.clone(), locality: settings.locality };
+    let serving = tokio::spawn(ingest.serve(listener, stop.clone()));
+    announce(settings.output, address, data, &config);
+
+    stop.wait().await;
+    tracing::info!("stopping: nothing new is taken");
+    let ended = tokio::time::timeout(patience, async { tokio::join!(polling, ticking, serving) }).await;
+    match ended {
+        Ok((Ok(0), Ok(()), Ok(()))) => tracing::info!("stopped"),
+        _ => tracing::warn!("stopped with work under way: the next start repairs it"),
+    }
+    Ok(Exit::Done)
+}
+
+/// The longest time that an attempt may take.
+fn longest_timeout(config: &Config) -> DurationMs {
+    config.destinations.values().map(|destination| destination.timeout).max().unwrap_or_default()
+}
+
+/// One line that a person likes, once everything is up.
+fn announce(output: Format, address: SocketAddr, data: &std::path::Path, config: &Config) {
+    let destinations: Vec<String> = config.destinations.keys().map(ToString::to_string).collect();
+    match output {
+        Format::Json => out::json(&json!({
+            "listening": format!("http://{address}"),
+            "data": data.display().to_string(),
+            "destinations": destinations,
+            "config_revision": config.revision.as_str(),
+        })),
+        Format::Table => out::line(format_args!(
+            "waybill takes events at http://{address}/v1/events, keeps them in {}, and delivers to {} ({})",
+            data.display(),
+            destinations.join(", "),
+            config.revision,
+        )),
+    }
+}

@@ -1,0 +1,27 @@
+//! The reconciler's minute: once at the start, which repairs what a crash left, and every 60 s.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use waybill_service::config::Config;
+use waybill_service::reconcile::{Reconciler, TickLimits};
+
+use super::ServePorts;
+use super::stop::Stop;
+
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Ticks until told to stop; a tick under way goes on to its end.
+pub(super) async fn run(ports: Arc<ServePorts>, config: Arc<Config>, stop: Stop) {
+    let reconciler =
+        Reconciler { ledger: &ports.ledger, queue: &ports.queue, clock: &ports.clock, dice: &ports.dice };
+    loop {
+        if let Err(error) = reconciler.tick(&config, TickLimits::default()).await {
+            tracing::error!(error = error.in_full(), "not reconciled: the next tick tries again");
+        }
+        tokio::select! {
+            () = stop.wait() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! How facts are shown: [`timeline`] and tables for people, `facts` as JSON for programs.
+
+pub(crate) mod config;
+pub(crate) mod escape;
+pub(crate) mod evidence;
+pub(crate) mod facts;
+pub(crate) mod outlook;
+pub(crate) mod table;
+pub(crate) mod timeline;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! What happens next to a delivery, or why nothing does; and what a person can do about it.
+
+use waybill_domain::delivery::{LastFailure, Record, State};
+use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
+use waybill_domain::hold::HoldReason;
+use waybill_domain::outcome::FailureClass;
+
+/// Two sentences for whoever looks at a delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outlook {
+    /// What automation does next, or why it stopped.
+    pub(crate) next: String,
+    /// What a person can do; nothing where nothing is to be done.
+    pub(crate) for_you: Option<String>,
+}
+
+/// The outlook of a record as it stands.
+pub(crate) fn outlook(record: &Record) -> Outlook {
+    match (record.state, record.disposition) {
+        (State::Pending | State::Retryable, _) => of_open(record),
+        (_, Some(Disposition::Delivered { attempt, late: false })) => {
+            quiet(format!("nothing: the recipient acknowledged attempt {attempt}"))
+        }
+        (_, Some(Disposition::Delivered { attempt, late: true })) => quiet(format!(
+            "nothing: the recipient acknowledged attempt {attempt}, late: its claim had been lost, but the \
+             effect is real"
+        )),
+        (_, Some(Disposition::Ended(Ending::Expired))) => expired(record),
+        (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => dead_lettered(record, reason),
+        (state, None) => quiet(format!("unknown: it is {state}, and the record does not say how")),
+    }
+}
+
+fn of_open(record: &Record) -> Outlook {
+    let next = record.next_attempt();
+    if let Some(claim) = &record.claim {
+        return quiet(format!(
+            "attempt {} is being made since {}; if its worker does not report back by {}, it counts as \
+             interrupted",
+            claim.attempt, claim.claimed_at, claim.lease_until
+        ));
+    }
+    if let Some(held) = &record.hold {
+        let why = match held.reason {
+            HoldReason::Paused => "its destination or its tenant is paused",
+            HoldReason::Quarantine => "its class of payloads is kept back",
+            HoldReason::Gate => "everything is held",
+        };
+        let sentence = format!("it is held since {}: {why}; it costs no attempt meanwhile", held.since);
+        let until = match record.delivery.deadline {
+            Some(deadline) => format!("lift the hold in time: its deadline is {deadline}"),
+            None => "lift the hold when it may go".to_owned(),
+        };
+        return Outlook { next: sentence, for_you: Some(until) };
+    }
+    let of = record.attempt_limit;
+    let limit = match record.delivery.deadline {
+        Some(deadline) if deadline <= record.horizon_at => format!("nothing is sent from {deadline} on"),
+        _ => format!("automation ends at {}", record.horizon_at),
+    };
+    quiet(format!("attempt {next} of {of} is due at {}; {limit}", record.due_at))
+}
+
+fn expired(record: &Record) -> Outlook {
+    let when = record.delivery.deadline.map_or_else(String::new, |deadline| format!(" ({deadline})"));
+    let maybe = if may_be_applied(record.last_failure.as_ref()) {
+        "; the recipient may have applied an attempt whose answer was lost: ask it"
+    } else {
+        ""
+    };
+    Outlook {
+        next: format!("nothing: its deadline{when} passed, and no path sends it any more"),
+        for_you: Some(format!("if it still matters, the producer decides on a new event{maybe}")),
+    }
+}
+
+fn dead_lettered(record: &Record, reason: DeadLetterReason) -> Outlook {
+    let why = match reason {
+        DeadLetterReason::AttemptsExhausted => {
+            format!("all {} attempts of its budget were made", record.attempts_made)
+        }
+        DeadLetterReason::HorizonReached => {
+            format!("automation's time for it was over at {}", record.horizon_at)
+        }
+        DeadLetterReason::RetryAfterPastDeadline => {
+            "the recipient asked to wait until after the deadline".to_owned()
+        }
+        DeadLetterReason::AmbiguousOutcome => {
+            "the recipient may have applied it, and its destination wants a person to decide".to_owned()
+        }
+        DeadLetterReason::DestinationRemoved => {
+            format!("destination {} is not configured any more for its tenant", record.delivery.destination)
+        }
+        DeadLetterReason::Permanent(class) => {
+            format!("the last attempt failed in a way that a repeat does not mend ({class})")
+        }
+    };
+    let doubt =
+        may_be_applied(record.last_failure.as_ref()) && !matches!(reason, DeadLetterReason::AmbiguousOutcome);
+    let ask = if doubt { "; the last attempt may have been applied: ask the recipient first" } else { "" };
+    Outlook {
+        next: format!("nothing: {why}; a person decides"),
+        for_you: Some(format!(
+            "{}{ask}. Releasing dead letters (waybill redrive) is not built in this version",
+            remedy(record, reason)
+        )),
+    }
+}
+
+fn remedy(record: &Record, reason: DeadLetterReason) -> String {
+    use FailureClass as C;
+    let destination = &record.delivery.destination;
+    match reason {
+        DeadLetterReason::AttemptsExhausted | DeadLetterReason::HorizonReached => {
+            format!("ask the owner of {destination} why it kept failing (see the attempts above)")
+        }
+        DeadLetterReason::RetryAfterPastDeadline => {
+            let by = record.delivery.deadline.map_or_else(String::new, |at| format!(" before {at}"));
+            format!("ask the owner of {destination} whether it can be taken{by}")
+        }
+        DeadLetterReason::AmbiguousOutcome => {
+            format!("ask the owner of {destination} whether {} was applied", record.delivery.id)
+        }
+        DeadLetterReason::DestinationRemoved => {
+            format!("put {destination} back into the configuration if it was removed by mistake")
+        }
+        DeadLetterReason::Permanent(class) => match class {
+            C::AuthenticationRejected => {
+                format!("correct the credentials or the secret together with the owner of {destination}")
+            }
+            C::PayloadRejected => "review the payload: the recipient says above what it refuses".to_owned(),
+            C::EndpointMissing | C::Redirect | C::Gone => {
+                format!("ask the owner of {destination} for the right URL")
+            }
+            C::ForbiddenAddress => {
+                format!("ask the owner of {destination} why its name leads to an address that is not public")
+            }
+            C::PayloadMissing => {
+                "the payload is lost to Waybill: the producer still has the event".to_owned()
+            }
+            _ => format!("see the last attempt, and ask the owner of {destination}"),
+        },
+    }
+}
+
+fn may_be_applied(failure: Option<&LastFailure>) -> bool {
+    failure.is_some_and(|last| last.failure.applied == waybill_domain::outcome::Applied::Unknown)
+}
+
+fn quiet(next: String) -> Outlook {
+    Outlook { next, for_you: None }
+}

@@ -1,0 +1,92 @@
+//! Listings as tables: columns, no frames, so that they can be read, cut and compared.
+
+use comfy_table::{Table, presets};
+use waybill_domain::delivery::Record;
+use waybill_domain::ending::Disposition;
+use waybill_service::ports::DeadLetterGroup;
+
+use super::escape::escaped;
+
+/// Deliveries, one row each.
+pub(crate) fn of_records(records: &[Record]) -> String {
+    let header =
+        ["DELIVERY", "STATE", "TENANT", "DESTINATION", "EVENT", "TYPE", "QUEUED", "ATTEMPTS", "LAST"];
+    let rows = records.iter().map(|record| {
+        let delivery = &record.delivery;
+        [
+            delivery.id.to_string(),
+            state(record),
+            delivery.tenant.to_string(),
+            delivery.destination.to_string(),
+            escaped(delivery.event_id.as_str()),
+            delivery.event_type.to_string(),
+            delivery.first_queued_at.to_string(),
+            format!("{}/{}", record.attempts_made, record.attempt_limit),
+            last(record),
+        ]
+    });
+    table(header, rows)
+}
+
+/// Dead letters, counted.
+pub(crate) fn of_groups(groups: &[DeadLetterGroup]) -> String {
+    let header = ["TENANT", "DESTINATION", "REASON", "COUNT", "OLDEST", "NEAREST DEADLINE"];
+    let rows = groups.iter().map(|group| {
+        [
+            group.tenant.to_string(),
+            group.destination.to_string(),
+            group.reason.to_string(),
+            group.count.to_string(),
+            group.oldest_ended_at.to_string(),
+            group.nearest_deadline.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+        ]
+    });
+    table(header, rows)
+}
+
+/// Dead letters, one row each.
+pub(crate) fn of_dead_letters(records: &[Record]) -> String {
+    let header = ["DELIVERY", "TENANT", "DESTINATION", "REASON", "EVENT", "ENDED", "ATTEMPTS", "DEADLINE"];
+    let rows = records.iter().map(|record| {
+        let delivery = &record.delivery;
+        [
+            delivery.id.to_string(),
+            delivery.tenant.to_string(),
+            delivery.destination.to_string(),
+            record.dead_letter_reason().map_or_else(|| "-".to_owned(), |reason| reason.to_string()),
+            escaped(delivery.event_id.as_str()),
+            record.ended_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+            record.attempts_made.to_string(),
+            delivery.deadline.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+        ]
+    });
+    table(header, rows)
+}
+
+fn state(record: &Record) -> String {
+    match &record.hold {
+        Some(held) => format!("{}, held: {}", record.state, held.reason.as_str()),
+        None => record.state.to_string(),
+    }
+}
+
+/// The end's reason or the last failure, in a word.
+fn last(record: &Record) -> String {
+    match (record.disposition, &record.last_failure) {
+        (Some(Disposition::Ended(ending)), _) => ending.reason().to_owned(),
+        (Some(Disposition::Delivered { late: true, .. }), _) => "late".to_owned(),
+        (Some(Disposition::Delivered { .. }), _) | (None, None) => "-".to_owned(),
+        (None, Some(last)) => last.failure.class.to_string(),
+    }
+}
+
+fn table<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row.to_vec());
+    }
+    // The left padding of the first column is nobody's wish.
+    let lines: Vec<String> = table.lines().map(|line| line.trim().to_owned()).collect();
+    lines.join("\n")
+}

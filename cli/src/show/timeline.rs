@@ -1,0 +1,180 @@
+//! One delivery as a timeline that a person likes to read: the record's facts, every attempt with
+//! its evidence and the reason for the delay after it, what happens next and what a person can do.
+
+use waybill_domain::attempt::{Attempt, Excerpt, Next, Witness};
+use waybill_domain::delivery::Record;
+use waybill_domain::ending::{Disposition, Ending};
+use waybill_domain::outcome::{Applied, Verdict};
+use waybill_domain::time::TimeMs;
+
+use super::escape::{escaped, escaped_bytes};
+use super::evidence::deciding;
+use super::outlook::outlook;
+
+/// How much of an answer a line shows; JSON has all that is kept.
+const MOST_SHOWN: usize = 240;
+
+/// The timeline of a record and the evidence of its failed attempts. Ends without a line break.
+pub(crate) fn timeline(record: &Record, attempts: &[Attempt]) -> String {
+    let mut page = Page::default();
+    head(&mut page, record);
+    page.blank();
+    page.event(record.delivery.first_queued_at, "queued", &queued(record));
+    for attempt in attempts {
+        failed(&mut page, record, attempts, attempt);
+    }
+    if let Some(claim) = &record.claim {
+        let text = format!("being made until {} at the latest", claim.lease_until);
+        page.event(claim.claimed_at, &format!("attempt {}", claim.attempt), &text);
+    }
+    if let Some(held) = &record.hold {
+        page.event(held.since, "held", held.reason.as_str());
+    }
+    if let (Some(disposition), Some(at)) = (record.disposition, record.ended_at) {
+        end(&mut page, record, disposition, at);
+    }
+    page.blank();
+    let outlook = outlook(record);
+    page.fact("next", &outlook.next);
+    if let Some(for_you) = outlook.for_you {
+        page.fact("for you", &for_you);
+    }
+    page.text.trim_end().to_owned()
+}
+
+fn head(page: &mut Page, record: &Record) {
+    let delivery = &record.delivery;
+    let state = match record.disposition {
+        Some(Disposition::Ended(Ending::DeadLettered(reason))) => format!("{}: {reason}", record.state),
+        _ => record.state.to_string(),
+    };
+    page.line(&format!("{}  {state}", delivery.id));
+    page.fact("event", &format!("{}, {}", escaped(delivery.event_id.as_str()), delivery.event_type));
+    let scope =
+        delivery.scope.as_ref().map_or_else(String::new, |s| format!(", scope {}", escaped(s.as_str())));
+    page.fact("tenant", &format!("{}{scope}", delivery.tenant));
+    page.fact("destination", delivery.destination.as_str());
+    let payload = &delivery.payload;
+    let version = payload.version.map_or_else(String::new, |version| format!(", version {version}"));
+    let (length, kind, sha256) = (payload.length, escaped(&payload.content_type), &payload.sha256);
+    page.fact("payload", &format!("{length} bytes of {kind}{version}, SHA-256 {sha256}"));
+    let deadline = delivery.deadline.map_or_else(|| "none".to_owned(), |at| at.to_string());
+    page.fact("deadline", &format!("{deadline}; automation ends at {}", record.horizon_at));
+    let redriven = match (record.redrives, &record.redrive_run) {
+        (0, _) => String::new(),
+        (times, run) => {
+            format!(", redriven {times}× (last by {})", run.as_deref().map_or("nobody".to_owned(), escaped))
+        }
+    };
+    page.fact("attempts", &format!("{} of {}{redriven}", record.attempts_made, record.attempt_limit));
+    page.fact("settings", record.config_revision.as_str());
+}
+
+fn queued(record: &Record) -> String {
+    match record.delivery.not_before {
+        Some(at) if at > record.delivery.first_queued_at => format!("not to be sent before {at}"),
+        _ => "due at once".to_owned(),
+    }
+}
+
+fn failed(page: &mut Page, record: &Record, attempts: &[Attempt], attempt: &Attempt) {
+    let status = attempt.status.map_or_else(String::new, |status| format!("{status} "));
+    let verdict = match attempt.failure.verdict {
+        Verdict::Retryable => "may be retried",
+        Verdict::Permanent => "a repeat does not mend it",
+    };
+    let applied = match attempt.failure.applied {
+        Applied::No => "not applied",
+        Applied::Unknown => "the recipient may have applied it",
+    };
+    let what = format!("{status}{}: {applied}, {verdict}", attempt.failure.class);
+    page.event(attempt.started_at, &format!("attempt {}", attempt.number), &what);
+    let took = attempt.ended_at.since(attempt.started_at);
+    match (attempt.witness, attempt.phase) {
+        (Witness::Worker, Some(phase)) => page.detail("took", &format!("{took}, as far as: {phase}")),
+        (Witness::Worker, None) => page.detail("took", &took.to_string()),
+        (Witness::Finder, _) => {
+            page.detail("found", &format!("{}, {took} after it was claimed", attempt.ended_at));
+        }
+    }
+    page.detail("note", &escaped(&attempt.note));
+    if let Some(asked) = &attempt.retry_after {
+        let understood =
+            asked.wait.map_or_else(|| "not understood".to_owned(), |wait| format!("that is {wait}"));
+        page.detail("asked for", &format!("Retry-After: {} ({understood})", escaped(&asked.received)));
+    }
+    if let Some(excerpt) = &attempt.excerpt {
+        page.detail("said", &said(excerpt));
+    }
+    match &attempt.next {
+        Next::Retry { due_at, delay } => page.detail("then", &format!("again at {due_at}, in {delay}")),
+        Next::End(ending) => page.detail("then", &format!("no more attempts: {}", ending.reason())),
+    }
+    page.detail("settings", attempt.config_revision.as_str());
+    if let Some(decided) = deciding(record, attempts, attempt.number) {
+        let word = match (attempt.witness, attempt.witness == decided) {
+            (Witness::Worker, true) => "the worker that sent it; its word decided",
+            (Witness::Worker, false) => "the worker that sent it, too late; the finder's word decided",
+            (Witness::Finder, true) => "who found its claim lapsed; its word decided",
+            (Witness::Finder, false) => "who found its claim lapsed; the worker's word decided",
+        };
+        page.detail("says", word);
+    }
+}
+
+fn said(excerpt: &Excerpt) -> String {
+    let text = escaped_bytes(&excerpt.bytes);
+    let shown: String = text.chars().take(MOST_SHOWN).collect();
+    let cut = if shown.len() < text.len() { "…" } else { "" };
+    let whole = match (excerpt.complete, excerpt.full_length) {
+        (true, 1) => "1 byte".to_owned(),
+        (true, length) => format!("{length} bytes"),
+        (false, length) => format!("{length} bytes or more; the answer did not end"),
+    };
+    format!("\"{shown}{cut}\" ({whole})")
+}
+
+fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
+    match disposition {
+        Disposition::Delivered { attempt, late } => {
+            let late = if late { ", after its claim was lost (late)" } else { "" };
+            page.event(at, "delivered", &format!("the recipient acknowledged attempt {attempt}{late}"));
+            if let Some(result) = &record.result {
+                page.detail("said", &said(result));
+            }
+        }
+        Disposition::Ended(ending) => {
+            let told = if record.dlq_told { "told to the DLQ" } else { "the DLQ is not told yet" };
+            page.event(at, record.state.as_str(), &format!("{}; {told}", ending.reason()));
+        }
+    }
+}
+
+/// Lines in columns.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.line("");
+    }
+
+    fn fact(&mut self, label: &str, text: &str) {
+        self.line(&format!("  {label:<11}  {text}"));
+    }
+
+    fn event(&mut self, at: TimeMs, title: &str, text: &str) {
+        self.line(&format!("  {:<24}  {title:<13}  {text}", at.to_string()));
+    }
+
+    fn detail(&mut self, label: &str, text: &str) {
+        self.line(&format!("  {:<24}    {label:<11}  {text}", ""));
+    }
+}

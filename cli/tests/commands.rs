@@ -1,0 +1,132 @@
+//! The rest of the command line: exit codes, sentences, listings, `config check`.
+
+mod support;
+
+use support::{Home, text};
+
+fn event(id: &str, tenant: &str) -> String {
+    format!(r#"{{"event_id":"{id}","tenant":"{tenant}","type":"lease.x","payload":1}}"#)
+}
+
+/// Five deliveries of two tenants that nobody sends.
+fn stocked() -> Home {
+    let more = "[destinations.o]\ntenants = [\"other\"]\nurl = \"https://o.example.com/\"\n\
+                secrets = [\"env:D_SECRET\"]\nevent_types = [\"*\"]\n";
+    let home = Home::with("https://hooks.example.com/in", more);
+    let events: Vec<String> =
+        (0..5).map(|n| event(&format!("e{n}"), if n < 3 { "acme" } else { "other" })).collect();
+    assert_eq!(home.run_with(&["publish"], events.join("\n").as_bytes()).code, 0);
+    home
+}
+
+#[test]
+fn listings_are_narrowed_by_tenant_destination_state_and_time() {
+    let home = stocked();
+    let rows: [(&[&str], usize); 9] = [
+        (&[], 5),
+        (&["--tenant", "acme"], 3),
+        (&["--tenant", "other", "--destination", "o"], 2),
+        (&["--tenant", "acme", "--destination", "o"], 0),
+        (&["--state", "pending"], 5),
+        (&["--state", "succeeded"], 0),
+        (&["--since", "1h"], 5),
+        (&["--since", "2099-01-01T00:00:00Z"], 0),
+        (&["--since", "2020-01-01T00:00:00+02:00"], 5),
+    ];
+    for (filter, count) in rows {
+        let json = [&["deliveries", "list", "--output", "json"], filter].concat();
+        assert_eq!(home.run(&json).json().len(), count, "{filter:?}");
+        let table = home.run(&[&["deliveries", "list"], filter].concat());
+        let lines = if count == 0 { 0 } else { count + 1 };
+        assert_eq!((table.code, table.out.lines().count()), (0, lines), "{filter:?}");
+        assert_eq!(table.err, if count == 0 { "no deliveries\n" } else { "" }, "{filter:?}");
+    }
+}
+
+#[test]
+fn a_wrong_argument_is_exit_2_with_the_field_and_the_rule() {
+    let home = stocked();
+    let rows: [(&[&str], &str); 7] = [
+        (&["deliveries", "list", "--tenant", "a/b"], "tenant: has '/' at byte 1"),
+        (&["deliveries", "list", "--state", "done"], "\"done\" is not a state (pending, retryable"),
+        (&["deliveries", "list", "--since", "2026-01-01T00:00:00"], "has no offset from UTC"),
+        (&["deliveries", "show", "whd_1"], "is not a delivery ID"),
+        (&["dead-letters", "list", "--reason", "bad-luck"], "is not a reason"),
+        (
+            &["deliveries", "list", "--backend", "aws"],
+            "the AWS backend is known, but not built in this version",
+        ),
+        (&["deliveries", "list", "--backend", "waybill.db"], "a backend is embedded:PATH"),
+    ];
+    for (arguments, says) in rows {
+        let ran = home.run(arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_unknown_delivery_is_exit_1_with_one_sentence() {
+    let home = stocked();
+    let unknown = "whd_00000000000000000000000000";
+    let ran = home.run(&["deliveries", "show", unknown]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert_eq!(ran.err, format!("waybill.db: there is no delivery {unknown}\n"));
+    let known = text(&home.deliveries()[0], "delivery_id").to_owned();
+    assert_eq!(home.run(&["deliveries", "show", &known]).code, 0);
+    let ran = home.run(&["deliveries", "show", &known, "--tenant", "nobody"]);
+    assert_eq!(ran.err, format!("waybill.db: there is no delivery {known} of tenant nobody\n"));
+}
+
+#[test]
+fn a_mistyped_data_file_is_not_answered_with_an_empty_ledger() {
+    let home = stocked();
+    for command in [&["deliveries", "list"][..], &["dead-letters", "summary"], &["dead-letters", "list"]] {
+        let ran = home.run(&[command, &["--backend", "embedded:wayblil.db"]].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        assert!(ran.err.starts_with("wayblil.db: there is no such data file"), "{}", ran.err);
+        assert!(!home.path("wayblil.db").exists());
+    }
+}
+
+#[test]
+fn config_check_names_every_fault_or_says_what_is_configured() {
+    let home = Home::new();
+    let good = home.run(&["config", "check"]);
+    assert_eq!((good.code, good.err.as_str()), (0, ""));
+    assert!(
+        good.out.contains("destination d: lease.*, renewal.* of acme to https://hooks.example.com"),
+        "{}",
+        good.out
+    );
+    assert!(!good.out.contains("/in"), "paths may hold secrets: {}", good.out);
+
+    home.write("bad.toml", "[destinations.d]\ntimeuot = \"1s\"\nurl = \"http://127.0.0.1:9/\"\n");
+    let bad = home.run(&["config", "check", "bad.toml"]);
+    assert_eq!((bad.code, bad.out.as_str()), (2, ""));
+    assert!(
+        bad.err.contains("bad.toml: line 2: destinations.d.timeuot: is not a key; did you mean \"timeout\"?"),
+        "{}",
+        bad.err
+    );
+    assert_eq!(bad.err.lines().count(), 4, "{}", bad.err);
+    let local = home.run(&["config", "check", "bad.toml", "--allow-local", "--output", "json"]);
+    assert_eq!((local.code, local.json().len()), (2, 3));
+    assert_eq!(
+        (local.json()[2]["line"].as_u64(), text(&local.json()[2], "key")),
+        (Some(2), "destinations.d.timeuot")
+    );
+
+    home.write("bytes.toml", b"# fine\n# \xff\n");
+    assert_eq!(home.run(&["config", "check", "bytes.toml"]).err, "bytes.toml: line 2: is not UTF-8\n");
+    assert_eq!(home.run(&["config", "check", "none.toml"]).code, 2);
+}
+
+#[test]
+fn the_example_configuration_is_good() {
+    let home = Home::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../waybill.example.toml");
+    let ran = home.run(&["config", "check", example]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("event type renewal.*: no deadline, no send"), "{}", ran.out);
+}

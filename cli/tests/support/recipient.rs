@@ -1,0 +1,85 @@
+//! A recipient on loopback that answers by a script, and keeps what it was sent.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Got {
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Got {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(key, _)| key == name);
+        &found.unwrap_or_else(|| panic!("no header {name} in {:?}", self.headers)).1
+    }
+}
+
+/// What is answered: a status, after a pause.
+pub(crate) type Script = fn(nth: usize, got: &Got) -> (u16, Duration);
+
+/// The recipient; it ends with the test's process.
+pub(crate) struct Recipient {
+    pub(crate) url: String,
+    got: Arc<Mutex<Vec<Got>>>,
+}
+
+impl Recipient {
+    pub(crate) fn start(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/in?key=PATH-SECRET", listener.local_addr().unwrap());
+        let got: Arc<Mutex<Vec<Got>>> = Arc::default();
+        let kept = got.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let kept = kept.clone();
+                std::thread::spawn(move || serve(stream, &kept, script));
+            }
+        });
+        Self { url, got }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+
+    /// How many different deliveries it was sent: its effects, if it deduplicates.
+    pub(crate) fn effects(&self) -> usize {
+        let ids: BTreeSet<String> =
+            self.requests().iter().map(|got| got.header("idempotency-key").to_owned()).collect();
+        ids.len()
+    }
+}
+
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Got>>, script: Script) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let got = Got { headers, body };
+    let nth = {
+        let mut kept = kept.lock().unwrap();
+        kept.push(got.clone());
+        kept.len()
+    };
+    let (status, pause) = script(nth, &got);
+    std::thread::sleep(pause);
+    let body = format!("told {nth} \u{1b}[31m");
+    let answer =
+        format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    (&stream).write_all(answer.as_bytes()).ok()
+}
