@@ -314,12 +314,14 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         for _ in 0..MOST_ROUNDS {
             let Some(record) = self.ports.ledger.load(key).await? else { break };
             let Ok(change) = record.acknowledged_late(by, claim.attempt, result.clone()) else { break };
-            match self.ports.ledger.apply(&change).await? {
-                Applied::Landed => {
+            match self.ports.ledger.apply(&change).await {
+                Ok(Applied::Landed) => {
                     notes::decision(change.after());
                     break;
                 }
-                Applied::Lost(_) => {}
+                // Whether it landed or not shows when the record is loaded again.
+                Ok(Applied::Lost(_)) | Err(PortError::AskLater { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(Round::Again)

@@ -28,7 +28,8 @@ pub struct Reconciler<'a, L, Q, C, D> {
     pub dice: &'a D,
 }
 
-/// How much one tick may do at most; the next tick goes on where it stopped.
+/// How much one tick may do at most. What was due and not reached is the first that is due at the next
+/// tick; the look at what is held begins anew each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickLimits {
     /// Pages of each index.
@@ -73,29 +74,21 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     pub async fn tick(&self, config: &Config, limits: TickLimits) -> PortResult<TickReport> {
         let mut report = TickReport::default();
         let now = self.clock.now();
-        let mut from = None;
-        for page in 0.. {
-            if page == limits.pages {
-                report.more = true;
-                break;
-            }
-            let due = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
-            from = self.page(config, due, &mut report, Pass::Due).await;
-            if from.is_none() {
-                break;
-            }
-        }
-        // The other listing has cursors of its own.
-        from = None;
-        for page in 0.. {
-            if page == limits.pages {
-                report.more = true;
-                break;
-            }
-            let held = self.ledger.held(limits.page_size, from.as_ref()).await?;
-            from = self.page(config, held, &mut report, Pass::Held).await;
-            if from.is_none() {
-                break;
+        for pass in [Pass::Due, Pass::Held] {
+            let mut from = None;
+            for page in 0.. {
+                if page == limits.pages {
+                    report.more = true;
+                    break;
+                }
+                let found = match pass {
+                    Pass::Due => self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?,
+                    Pass::Held => self.ledger.held(limits.page_size, from.as_ref()).await?,
+                };
+                from = self.page(config, found, &mut report, pass).await;
+                if from.is_none() {
+                    break;
+                }
             }
         }
         tracing::info!(

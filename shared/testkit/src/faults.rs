@@ -1,0 +1,162 @@
+//! Fault points: a port call can be stopped before it and after it, made to fail, or made twice.
+//!
+//! An [`Actor`] is a use case as a future that is polled by hand. Every port it is given is
+//! [`Staged`]: the future stands still before and after each call, and whoever polls it chooses
+//! what happens there. To drop it there is a crash: before the effect, or after the effect and
+//! before its answer was seen.
+
+mod actor;
+mod staged;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+pub use actor::{Actor, Progress};
+pub use staged::Staged;
+
+macro_rules! calls {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The calls that ports offer.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Call { $($(#[$doc])* $variant,)* }
+
+        impl Call {
+            /// Every call.
+            pub const ALL: &[Call] = &[$(Call::$variant,)*];
+
+            /// The call as traces write it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Call::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+calls! {
+    /// `Ledger::create`
+    Create = "create",
+    /// `Ledger::load`
+    Load = "load",
+    /// `Ledger::payload`
+    Payload = "payload",
+    /// `Ledger::apply`
+    Apply = "apply",
+    /// `Ledger::add_attempt`
+    AddAttempt = "add_attempt",
+    /// `Ledger::attempts`
+    Attempts = "attempts",
+    /// `Ledger::due_for_look`
+    DueForLook = "due_for_look",
+    /// `Ledger::held`
+    Held = "held",
+    /// `Queue::send`
+    Send = "send",
+    /// `Queue::bury`
+    Bury = "bury",
+    /// `Inbox::receive`
+    Receive = "receive",
+    /// `Inbox::acknowledge`
+    Acknowledge = "acknowledge",
+    /// `Inbox::hide_until`
+    HideUntil = "hide_until",
+    /// `Inbox::next_visible_at`
+    NextVisibleAt = "next_visible_at",
+    /// `Recipient::send`
+    Request = "request",
+}
+
+/// Before a call's effect, or after it and before its answer is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// Nothing happened yet.
+    Before,
+    /// It happened, and the actor does not know yet.
+    After,
+}
+
+/// Where an actor stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// At which call.
+    pub call: Call,
+    /// On which side of it.
+    pub side: Side,
+}
+
+/// What is done with the call that an actor stands before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// It is made.
+    #[default]
+    Go,
+    /// It fails without an effect: ask later.
+    FailBefore,
+    /// It has its effect, and its answer is lost: ask later.
+    FailAfter,
+    /// It is made twice, and the second answer is the one that is seen, as when a store's client
+    /// repeats a write of its own whose answer it lost.
+    Twice,
+}
+
+/// What an actor and whoever drives it share.
+#[derive(Debug, Clone, Default)]
+pub struct Stage {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    place: Option<Place>,
+    order: Order,
+}
+
+impl Stage {
+    /// Where the actor stands, if it stands at a fault point.
+    pub fn place(&self) -> Option<Place> {
+        self.shared().place
+    }
+
+    /// What is to be done with the call that the actor stands before.
+    pub fn order(&self, order: Order) {
+        self.shared().order = order;
+    }
+
+    pub(crate) async fn before(&self, call: Call) -> Order {
+        self.stand(Place { call, side: Side::Before }).await;
+        std::mem::take(&mut self.shared().order)
+    }
+
+    pub(crate) async fn after(&self, call: Call) {
+        self.stand(Place { call, side: Side::After }).await;
+    }
+
+    async fn stand(&self, place: Place) {
+        self.shared().place = Some(place);
+        YieldOnce { yielded: false }.await;
+        self.shared().place = None;
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pending once, and ready to be polled again at once.
+struct YieldOnce {
+    yielded: bool,
+}
+
+impl Future for YieldOnce {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.yielded {
+            return Poll::Ready(());
+        }
+        self.yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,181 @@
+//! The use cases as actors: each a future over staged ports, begun when the scheduler says so.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use waybill_domain::envelope::{Decoded, decode};
+use waybill_domain::handoff::{HandOff, hand_off};
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::time::DurationMs;
+use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::event::Event;
+use waybill_service::ports::{
+    Applied, Burial, Clock, Inbox, Ledger, Outgoing, PortResult, Ports, Queue, Received,
+};
+use waybill_service::publish::{PublishError, Published, Publisher};
+use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
+
+use crate::clock::SkewedClock;
+use crate::dice::SeededDice;
+use crate::faults::{Actor, Stage, Staged};
+
+use super::sabotage::{Hand, Sabotaged, StagedLedger};
+use super::sight::{OnAdmission, Sight, Watched};
+use super::world::World;
+
+/// What an actor brings back, once it is done.
+pub type Answer<T> = Arc<Mutex<Option<T>>>;
+
+/// How a worker works.
+#[derive(Clone)]
+pub struct WorkerTerms {
+    /// How long it still runs when it takes up a message.
+    pub time_left: DurationMs,
+    /// Whether it hides a message that it leaves exactly as long as it may, as `serve` does; or
+    /// leaves that to the visibility timeout, as Lambda does.
+    pub hides: bool,
+    /// Told of every admission.
+    pub told: Option<OnAdmission>,
+}
+
+impl std::fmt::Debug for WorkerTerms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerTerms").field("hides", &self.hides).finish_non_exhaustive()
+    }
+}
+
+impl Default for WorkerTerms {
+    fn default() -> Self {
+        Self { time_left: DurationMs::from_secs(60), hides: true, told: None }
+    }
+}
+
+impl World {
+    /// A worker receives one message and works for it.
+    pub fn worker(&self, name: &str, clock: &SkewedClock, seed: u64, terms: WorkerTerms) -> Actor {
+        let (stage, hand, config) = (Stage::default(), Hand::default(), self.config());
+        let sight = Sight::new(clock, &config, terms.told.clone());
+        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let recipient = self.recipient.reached_by(name, clock.clone());
+        let ports = Ports {
+            ledger: Watched::new(self.staged_ledger(&stage, &hand), &sight),
+            queue: queue.clone(),
+            recipient: Sabotaged::new(Staged::new(recipient, &stage), self.sabotage, &hand),
+            clock: clock.clone(),
+            dice: SeededDice::new(name, seed),
+        };
+        let visibility = self.visibility;
+        Actor::new(name, stage, async move {
+            let Ok(received) = queue.receive(1, visibility).await else { return };
+            for message in received {
+                hand.take(message.clone());
+                if let Decoded::WakeUp(wakeup) = decode(&message.body) {
+                    sight.take_up(&message.message_id, wakeup, terms.time_left);
+                }
+                let incoming = Incoming { message_id: &message.message_id, body: &message.body };
+                let consumer = Consumer { ports: &ports };
+                let verdict = consumer.consume(&config, incoming, terms.time_left).await;
+                // What cannot be acknowledged comes again.
+                let _ = conclude(&queue, &message, verdict, terms.hides).await;
+            }
+        })
+    }
+
+    /// A producer publishes one event; its answer stands in what is returned, once it came.
+    pub fn producer(
+        &self,
+        name: &str,
+        clock: &SkewedClock,
+        event: Event,
+    ) -> (Actor, Answer<Result<Vec<Published>, PublishError>>) {
+        let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
+        let (ledger, queue, clock) = (
+            Staged::new(self.ledger.clone(), &stage),
+            Staged::new(self.queue.clone(), &stage),
+            clock.clone(),
+        );
+        let told = answer.clone();
+        let play = async move {
+            let publisher = Publisher { ledger: &ledger, queue: &queue, clock: &clock };
+            let published = publisher.publish(&config, event).await;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(published);
+        };
+        (Actor::new(name, stage, play), answer)
+    }
+
+    /// The reconciler's tick; its report stands in what is returned, once it came.
+    pub fn reconciler(
+        &self,
+        name: &str,
+        clock: &SkewedClock,
+        seed: u64,
+        limits: TickLimits,
+    ) -> (Actor, Answer<PortResult<TickReport>>) {
+        let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
+        let hand = Hand::default();
+        let ledger = self.staged_ledger(&stage, &hand);
+        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let (clock, dice, told) = (clock.clone(), SeededDice::new(name, seed), answer.clone());
+        let play = async move {
+            let reconciler = Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &dice };
+            let report = reconciler.tick(&config, limits).await;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+        };
+        (Actor::new(name, stage, play), answer)
+    }
+
+    /// An operator releases a dead letter: the change first, then the hand-off.
+    pub fn operator_releasing(&self, name: &str, key: &DeliveryKey, run: &str) -> Actor {
+        let (stage, config) = (Stage::default(), self.config());
+        let (ledger, queue, clock) = (
+            Staged::new(self.ledger.clone(), &stage),
+            Staged::new(self.queue.clone(), &stage),
+            self.right_clock(),
+        );
+        let (key, run) = (key.clone(), run.to_owned());
+        Actor::new(name, stage, async move {
+            let _ = async {
+                let Some(record) = ledger.load(&key).await? else { return Ok(()) };
+                let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+                let policy = destination.map(|destination| destination.policy).unwrap_or_default();
+                let (now, rules) = (clock.now(), config.look_rules(Queue::window(&queue)));
+                let Ok(change) = record.release(run, &policy, now, now, &rules) else { return Ok(()) };
+                if ledger.apply(&change).await? == Applied::Landed {
+                    tell(&queue, &clock, change.after()).await?;
+                }
+                PortResult::Ok(())
+            }
+            .await;
+        })
+    }
+
+    fn staged_ledger(&self, stage: &Stage, hand: &Hand) -> Sabotaged<StagedLedger> {
+        let bare = self.ledger.clone();
+        Sabotaged::new(StagedLedger { staged: Staged::new(bare.clone(), stage), bare }, self.sabotage, hand)
+    }
+}
+
+async fn conclude(inbox: &impl Inbox, message: &Received, verdict: Verdict, hides: bool) -> PortResult<()> {
+    match verdict {
+        Verdict::Acknowledge => inbox.acknowledge(&message.receipt).await,
+        Verdict::Leave { hidden_until: Some(until) } if hides => {
+            inbox.hide_until(&message.receipt, until).await
+        }
+        Verdict::Leave { .. } => Ok(()),
+    }
+}
+
+async fn tell(
+    queue: &impl Queue,
+    clock: &impl Clock,
+    record: &waybill_domain::delivery::Record,
+) -> PortResult<()> {
+    match hand_off(record, queue.window(), clock.now()) {
+        HandOff::WakeUp { wakeup, delay } => {
+            queue.send(Outgoing { body: wakeup.encode(), delay }).await.map(drop)
+        }
+        HandOff::TellDlq(letter) => {
+            queue.bury(Burial { body: letter.encode(), attributes: Vec::new() }).await.map(drop)
+        }
+        HandOff::Nothing | HandOff::Parked => Ok(()),
+    }
+}

@@ -1,0 +1,58 @@
+//! Once the faults have stopped and everything is quiet: everything that was accepted has ended.
+
+use waybill_domain::delivery::{Record, State};
+use waybill_domain::envelope::{Decoded, decode};
+
+use super::{Auditor, Broken};
+
+impl Auditor {
+    /// Looks at what is left.
+    pub fn at_the_end(&self) -> Result<(), Broken> {
+        for (key, ward) in &self.wards {
+            match self.world.ledger.peek(key) {
+                Some(record) => self
+                    .check_end(&record, ward.is_letter_lost)
+                    .map_err(|what| format!("{}: {what}", ward.name))?,
+                None if ward.is_accepted => return Err(format!("{}: accepted and lost", ward.name)),
+                None => {}
+            }
+        }
+        let messages = self.world.queue.messages();
+        if !messages.is_empty() {
+            return Err(format!("the queue is not empty at the end: {messages:?}"));
+        }
+        let bodies = self.world.queue.dead_letters();
+        let unread = bodies.iter().filter(|b| matches!(decode(&b.body), Decoded::Undecodable(_))).count();
+        if unread < self.undecodable {
+            return Err(format!("{unread} of {} unreadable bodies are in the DLQ", self.undecodable));
+        }
+        Ok(())
+    }
+
+    fn check_end(&self, record: &Record, is_letter_lost: bool) -> Result<(), Broken> {
+        let key = record.delivery.key();
+        if record.state.is_open() {
+            return Err(format!("still {} at the end, due {}", record.state, record.due_at));
+        }
+        if record.claim.is_some() || record.hold.is_some() {
+            return Err("ended with a claim or a hold".to_owned());
+        }
+        if record.look_at.is_some() {
+            return Err("ended, and still to be looked after".to_owned());
+        }
+        if record.state == State::Succeeded {
+            let effects = self.world.recipient.effects(&key.delivery_id);
+            return if effects == 1 { Ok(()) } else { Err("succeeded without an effect".to_owned()) };
+        }
+        let is_its_letter = |body: &str| match decode(body) {
+            Decoded::DeadLetter(letter) => letter.facts.key() == key,
+            _ => false,
+        };
+        let bodies = self.world.queue.dead_letters();
+        let is_there = is_letter_lost || bodies.iter().any(|buried| is_its_letter(&buried.body));
+        if !record.dlq_told || !is_there {
+            return Err(format!("{} and not in the DLQ (told: {})", record.state, record.dlq_told));
+        }
+        Ok(())
+    }
+}

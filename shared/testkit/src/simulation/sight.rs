@@ -1,0 +1,144 @@
+//! What a worker decides, seen from outside: the admission of every record that it loads.
+//!
+//! The admission is a pure function, so whoever sees what a worker sees knows what it decides.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use waybill_domain::admit::{Admission, Scene, admit};
+use waybill_domain::attempt::Attempt;
+use waybill_domain::delivery::{Change, Record};
+use waybill_domain::envelope::WakeUp;
+use waybill_domain::identity::{DeliveryKey, MessageId};
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
+use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
+
+use crate::clock::SkewedClock;
+
+use super::sabotage::is_success;
+
+/// Told of every admission: by whom, of which record, for which copy, and what.
+pub type OnAdmission = Arc<dyn Fn(&Record, &MessageId, &Admission) + Send + Sync>;
+
+/// What one worker sees.
+#[derive(Clone)]
+pub struct Sight {
+    clock: SkewedClock,
+    config: Arc<Config>,
+    case: Arc<Mutex<Option<Case>>>,
+    is_late_look: Arc<AtomicBool>,
+    told: Option<OnAdmission>,
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    message_id: MessageId,
+    wakeup: WakeUp,
+    ends_at: TimeMs,
+}
+
+impl std::fmt::Debug for Sight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sight").field("case", &self.case).finish_non_exhaustive()
+    }
+}
+
+impl Sight {
+    /// The sight of a worker with this clock and configuration.
+    pub fn new(clock: &SkewedClock, config: &Arc<Config>, told: Option<OnAdmission>) -> Self {
+        Self {
+            clock: clock.clone(),
+            config: config.clone(),
+            case: Arc::default(),
+            is_late_look: Arc::default(),
+            told,
+        }
+    }
+
+    /// The worker takes up a wake-up, and has `time_left`.
+    pub fn take_up(&self, message_id: &MessageId, wakeup: WakeUp, time_left: DurationMs) {
+        let ends_at = self.clock.now().plus(time_left);
+        let case = Case { message_id: message_id.clone(), wakeup, ends_at };
+        *self.case.lock().unwrap_or_else(PoisonError::into_inner) = Some(case);
+    }
+
+    fn loaded(&self, record: &Record) {
+        // The load after a success whose settle was lost is the late acknowledgement's.
+        if self.is_late_look.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        let case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(case), Some(told)) = (case.as_ref(), &self.told) else { return };
+        let now = self.clock.now();
+        let scene = Scene {
+            destination: self.config.destinations.get(&record.delivery.destination).map(Arc::as_ref),
+            holds: &self.config.holds,
+            time_left: case.ends_at.since(now),
+            now,
+        };
+        told(record, &case.message_id, &admit(record, &case.wakeup, &case.message_id, scene));
+    }
+}
+
+/// A worker's ledger, watched.
+#[derive(Debug, Clone)]
+pub struct Watched<L> {
+    inner: L,
+    sight: Sight,
+}
+
+impl<L> Watched<L> {
+    /// Watches a ledger.
+    pub fn new(inner: L, sight: &Sight) -> Self {
+        Self { inner, sight: sight.clone() }
+    }
+}
+
+impl<L: Ledger> Ledger for Watched<L> {
+    async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
+        self.inner.create(record, payload).await
+    }
+
+    async fn load(&self, key: &DeliveryKey) -> PortResult<Option<Record>> {
+        let loaded = self.inner.load(key).await?;
+        if let Some(record) = &loaded {
+            self.sight.loaded(record);
+        }
+        Ok(loaded)
+    }
+
+    async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
+        self.inner.payload(key).await
+    }
+
+    async fn apply(&self, change: &Change) -> PortResult<Applied> {
+        let applied = self.inner.apply(change).await?;
+        if matches!(applied, Applied::Lost(_)) && is_success(change) {
+            self.sight.is_late_look.store(true, Ordering::SeqCst);
+        }
+        Ok(applied)
+    }
+
+    async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
+        self.inner.add_attempt(key, attempt).await
+    }
+
+    async fn attempts(&self, key: &DeliveryKey) -> PortResult<Vec<Attempt>> {
+        self.inner.attempts(key).await
+    }
+
+    async fn due_for_look(
+        &self,
+        now: TimeMs,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.inner.due_for_look(now, limit, from).await
+    }
+
+    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+        self.inner.held(limit, from).await
+    }
+}
