@@ -1,0 +1,45 @@
+# Waybill. `make` alone lists what there is.
+
+CARGO ?= cargo
+VENV := .cache/venv
+SEEDS ?= 2000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+demo: build ## Build, then rehearse the examples from end to end against a recipient of their own
+	@target/debug/waybill rehearse all
+
+build: ## Build the command line with the embedded backend (no AWS SDK)
+	@$(CARGO) build --locked --package waybill
+
+test: fmt lint test-rust test-end-to-end ## Everything: formatting, lints, all tests
+
+fmt: ## Check the formatting
+	$(CARGO) fmt --all --check
+
+lint: ## Clippy, with warnings as errors
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+test-rust: ## All tests in Rust: specification, conformance, simulation, recipients, command line
+	$(CARGO) test --locked --workspace
+
+test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an independent recipient in Python
+	cd tests/end_to_end && ../../$(VENV)/bin/python -m unittest -v
+
+simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
+	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+
+replay: ## Show one simulated history step by step: make replay SEED=123
+	WAYBILL_SEED=$(SEED) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+
+$(VENV)/installed: tests/end_to_end/requirements.txt
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+clean: ## Remove what was built and installed into this folder
+	rm -rf target .cache
