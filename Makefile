@@ -21,8 +21,9 @@ test: fmt lint test-rust test-end-to-end ## Everything: formatting, lints, all t
 fmt: ## Check the formatting
 	$(CARGO) fmt --all --check
 
-lint: ## Clippy, with warnings as errors
+lint: ## Clippy and the documentation, with warnings as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
 
 test-rust: ## All tests in Rust: specification, conformance, simulation, recipients, command line
 	$(CARGO) test --locked --workspace
