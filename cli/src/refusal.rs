@@ -80,13 +80,15 @@ pub(crate) struct Refusal {
     field: Option<String>,
     pub(crate) message: String,
     /// Of a conflict: the stored bytes' and the given bytes'.
-    digests: Option<(String, String)>,
+    digests: Option<Box<(String, String)>>,
+    /// What the store said: for who runs it, never for a caller over HTTP.
+    pub(crate) cause: Option<String>,
 }
 
 impl Refusal {
     /// A refusal that is about no field.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, field: None, message: message.into(), digests: None }
+        Self { code, field: None, message: message.into(), digests: None, cause: None }
     }
 
     /// The event, which had `length` bytes, is not one.
@@ -115,7 +117,8 @@ impl Refusal {
                 code: Code::Conflict,
                 field: Some("event_id".to_owned()),
                 message,
-                digests: Some((stored_sha256, given_sha256)),
+                digests: Some(Box::new((stored_sha256, given_sha256))),
+                cause: None,
             },
             PublishError::Port(error) => Self::unavailable(&error),
         }
@@ -123,8 +126,13 @@ impl Refusal {
 
     /// The store refuses.
     pub(crate) fn unavailable(error: &PortError) -> Self {
-        tracing::error!(error = error.in_full(), "a store refuses");
-        Self::new(Code::Unavailable, format!("{error}: publish the same event again"))
+        let cause = error.in_full();
+        tracing::error!(error = cause, "a store refuses");
+        let when = match error {
+            PortError::AskLater { .. } => "publish the same event again",
+            PortError::NeedsPerson { .. } => "publish the same event again once it is mended",
+        };
+        Self { cause: Some(cause), ..Self::new(Code::Unavailable, format!("{error}: {when}")) }
     }
 
     /// The same facts as JSON.
@@ -136,7 +144,7 @@ impl Refusal {
             put("field", field);
         }
         put("message", &self.message);
-        if let Some((stored, given)) = &self.digests {
+        if let Some((stored, given)) = self.digests.as_deref() {
             put("stored_sha256", stored);
             put("given_sha256", given);
         }
@@ -145,6 +153,6 @@ impl Refusal {
 
     fn of_field(code: Code, invalid: InvalidField) -> Self {
         let message = invalid.to_string();
-        Self { code, field: Some(invalid.field), message, digests: None }
+        Self { code, field: Some(invalid.field), message, digests: None, cause: None }
     }
 }

@@ -170,3 +170,18 @@ fn a_data_file_that_is_not_waybills_stops_it_with_one() {
     assert_eq!(ran.code, 1);
     assert!(ran.err.starts_with("waybill.db: the file cannot be opened as a database"), "{}", ran.err);
 }
+
+#[test]
+fn a_store_that_refuses_ends_it_with_one_and_the_lines_that_must_be_published_again() {
+    let home = Home::new();
+    assert_eq!(publish(&home, GOOD).0, 0);
+    // A lock would stop it earlier, when it opens the file.
+    let other = rusqlite::Connection::open(home.path("waybill.db")).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON delivery BEGIN SELECT RAISE(ABORT, 'full'); END";
+    other.execute_batch(refuse).unwrap();
+    let ran = home.run_with(&["publish"], GOOD.replace("e1", "e2").as_bytes());
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.starts_with("line 1: the ledger ") && ran.err.contains("full"), "{}", ran.err);
+    assert!(ran.err.ends_with("; publish it and every line without an answer again\n"), "{}", ran.err);
+    assert_eq!(home.deliveries().len(), 1);
+}

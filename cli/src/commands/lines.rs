@@ -1,6 +1,6 @@
 //! Lines of bytes with their numbers, each bounded in length; blank ones are skipped.
 
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 
 use waybill_service::event::MAX_EVENT_BYTES;
 
@@ -14,13 +14,21 @@ pub(super) enum Line {
 
 /// The lines of a source.
 pub(super) struct Lines<R> {
-    source: R,
+    source: BufReader<R>,
     number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
+/// How much is read at once.
+const BUFFER: usize = 64 * 1024;
+
+impl<R: Read> Lines<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, number: 0 }
+        Self { source: BufReader::with_capacity(BUFFER, source), number: 0 }
+    }
+
+    /// Whether there is a whole line that needs no waiting for its writer.
+    pub(super) fn has_more_at_hand(&self) -> bool {
+        self.source.buffer().contains(&b'\n')
     }
 
     /// The next line that is not blank, with its number counted from 1.

@@ -1,5 +1,6 @@
 //! The commands: what each takes, and where it is carried out.
 
+mod batches;
 pub(crate) mod config;
 mod dead_letters;
 mod deliveries;

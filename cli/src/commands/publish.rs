@@ -4,18 +4,18 @@
 //! written again on its way to the ledger: the payload is the very bytes between its delimiters.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;
-use waybill_service::event::{Event, MAX_EVENT_BYTES};
+use waybill_service::event::Event;
 use waybill_service::publish::{Published, Publisher};
 
 use super::Globals;
+use super::batches::Batches;
 use super::config::{DEFAULT_FILE, load};
-use super::lines::{Line, Lines};
 use crate::backend::Store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -36,25 +36,35 @@ pub(crate) struct Arguments {
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch.
     let config = load(&arguments.config, Locality::AllowLocal)?;
-    let mut lines = Lines::new(BufReader::new(source(&arguments.file)?));
+    let mut batches = Batches::new(source(&arguments.file)?);
     let store = globals.backend.open_or_make()?;
     let mut exit = Exit::Done;
     loop {
-        let line = lines
+        let batch = batches
             .next()
             .map_err(|error| Failure::wrong_input(format!("{}: {error}", arguments.file.display())))?;
-        let Some((number, line)) = line else { return Ok(exit) };
-        match publish(&store, &config, line).await {
-            Ok(published) => accepted(globals.output, number, &published),
-            Err(refusal) if refusal.code == Code::Unavailable => {
-                let sentence =
-                    format!("line {number} and those after it were not accepted: {}", refusal.message);
-                return Err(Failure::failed(sentence));
+        if batch.is_empty() {
+            return Ok(exit);
+        }
+        let publishing =
+            batch.into_iter().map(async |(number, event)| (number, publish(&store, &config, event).await));
+        let mut unavailable = None;
+        for (number, answer) in futures::future::join_all(publishing).await {
+            match answer {
+                Ok(published) => accepted(globals.output, number, &published),
+                Err(refusal) if refusal.code == Code::Unavailable => {
+                    unavailable.get_or_insert((number, refusal));
+                }
+                Err(refusal) => {
+                    refused(globals.output, number, &refusal);
+                    exit = Exit::WrongInput;
+                }
             }
-            Err(refusal) => {
-                refused(globals.output, number, &refusal);
-                exit = Exit::WrongInput;
-            }
+        }
+        if let Some((number, refusal)) = unavailable {
+            let why = refusal.cause.unwrap_or(refusal.message);
+            let sentence = format!("line {number}: {why}; publish it and every line without an answer again");
+            return Err(Failure::failed(sentence));
         }
     }
 }
@@ -69,18 +79,13 @@ fn source(file: &Path) -> Result<Box<dyn Read>, Failure> {
         .map_err(|error| Failure::wrong_input(format!("{}: {error}", file.display())))
 }
 
-async fn publish(store: &Store, config: &Config, line: Line) -> Result<Vec<Published>, Refusal> {
-    let event = match line {
-        Line::Whole(bytes) => {
-            Event::parse(&bytes).map_err(|invalid| Refusal::of_event(invalid, bytes.len()))?
-        }
-        Line::TooLong => {
-            let message = format!("event: is too long (at most {MAX_EVENT_BYTES} bytes)");
-            return Err(Refusal::new(Code::PayloadTooLarge, message));
-        }
-    };
+async fn publish(
+    store: &Store,
+    config: &Config,
+    event: Result<Event, Refusal>,
+) -> Result<Vec<Published>, Refusal> {
     let publisher = Publisher { ledger: store, queue: store, clock: &SystemClock };
-    publisher.publish(config, event).await.map_err(Refusal::of_publish)
+    publisher.publish(config, event?).await.map_err(Refusal::of_publish)
 }
 
 fn accepted(output: Format, line: u64, published: &[Published]) {

@@ -1,0 +1,93 @@
+//! Events that can be published side by side: lines that are at hand without waiting for their
+//! writer, none of them the same event, so that of two with one ID the first still comes first.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+
+use waybill_domain::identity::{EventId, TenantId};
+use waybill_service::event::{Event, MAX_EVENT_BYTES};
+
+use super::lines::{Line, Lines};
+use crate::refusal::{Code, Refusal};
+
+/// A line's number, and its event if it is one.
+pub(super) type Numbered = (u64, Result<Event, Refusal>);
+
+/// The most events at once: they share the commits of the store.
+const MOST: usize = 64;
+
+/// The batches of a source.
+pub(super) struct Batches<R> {
+    lines: Lines<R>,
+    /// Read, but the same event as one of the batch before.
+    held: Option<Numbered>,
+}
+
+impl<R: Read> Batches<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { lines: Lines::new(source), held: None }
+    }
+
+    /// The next batch; empty at the end.
+    pub(super) fn next(&mut self) -> io::Result<Vec<Numbered>> {
+        let mut batch = Vec::new();
+        let mut seen: HashSet<(TenantId, EventId)> = HashSet::new();
+        while let Some(read) = self.take()? {
+            if let Ok(event) = &read.1
+                && !seen.insert((event.tenant.clone(), event.event_id.clone()))
+            {
+                self.held = Some(read);
+                break;
+            }
+            batch.push(read);
+            if batch.len() == MOST || !self.lines.has_more_at_hand() {
+                break;
+            }
+        }
+        Ok(batch)
+    }
+
+    fn take(&mut self) -> io::Result<Option<Numbered>> {
+        if self.held.is_some() {
+            return Ok(self.held.take());
+        }
+        Ok(self.lines.next()?.map(|(number, line)| (number, event(line))))
+    }
+}
+
+fn event(line: Line) -> Result<Event, Refusal> {
+    match line {
+        Line::Whole(bytes) => Event::parse(&bytes).map_err(|invalid| Refusal::of_event(invalid, bytes.len())),
+        Line::TooLong => {
+            let message = format!("event: is too long (at most {MAX_EVENT_BYTES} bytes)");
+            Err(Refusal::new(Code::PayloadTooLarge, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_batch_has_no_event_twice_and_nothing_is_lost_or_moved() {
+        let line = |id: u32| format!(r#"{{"event_id":"e{id}","tenant":"t","type":"x","payload":1}}"#);
+        let ids = [1, 2, 1, 1, 3, 2, 4];
+        let source = ids.map(line).join("\n") + "\nbad\nbad\n";
+        let mut batches = Batches::new(source.as_bytes());
+        let mut sizes = Vec::new();
+        let mut numbers = Vec::new();
+        loop {
+            let batch = batches.next().unwrap();
+            if batch.is_empty() {
+                break;
+            }
+            sizes.push(batch.len());
+            numbers.extend(batch.iter().map(|(number, _)| *number));
+        }
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(sizes, [2, 1, 6]);
+        let many: Vec<String> = (0..100).map(line).collect();
+        assert_eq!(Batches::new(many.join("\n").as_bytes()).next().unwrap().len(), MOST);
+    }
+}
