@@ -72,12 +72,11 @@ impl Socket {
 
     /// Ends the connection with an RST.
     pub(crate) fn reset(self) {
-        let stream = match self {
-            Socket::Plain(stream) => stream,
+        let _ = match self {
+            Socket::Plain(stream) => stream.set_zero_linger(),
             #[cfg(feature = "tls")]
-            Socket::Encrypted(stream, _) => stream.into_inner().0,
+            Socket::Encrypted(stream, _) => stream.into_inner().0.set_zero_linger(),
         };
-        let _ = stream.set_zero_linger();
     }
 }
 
