@@ -2,7 +2,8 @@
 
 CARGO ?= cargo
 VENV := .cache/venv
-SEEDS ?= 2000
+BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
+SEEDS ?= 20000
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay clean
@@ -10,8 +11,8 @@ SEEDS ?= 2000
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-demo: build ## Build, then rehearse the examples from end to end against a recipient of their own
-	@target/debug/waybill rehearse all
+demo: ## Build, then rehearse the examples from end to end against a recipient of their own
+	@$(CARGO) run --locked --quiet --package waybill -- rehearse all
 
 build: ## Build the command line with the embedded backend (no AWS SDK)
 	@$(CARGO) build --locked --package waybill
@@ -29,7 +30,7 @@ test-rust: ## All tests in Rust: specification, conformance, simulation, recipie
 	$(CARGO) test --locked --workspace
 
 test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an independent recipient in Python
-	cd tests/end_to_end && ../../$(VENV)/bin/python -m unittest -v
+	cd tests/end_to_end && WAYBILL_BIN=$(BINARY) ../../$(VENV)/bin/python -m unittest -v
 
 simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories

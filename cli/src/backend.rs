@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use waybill_embedded::EmbeddedStore;
 
-use crate::exit::{Failure, in_full};
+use waybill_service::ports::in_full;
+
+use crate::exit::Failure;
 use crate::system::SystemClock;
 
 /// The embedded backend on the real clock.

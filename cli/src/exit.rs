@@ -64,15 +64,3 @@ impl From<InvalidField> for Failure {
         Self::wrong_input(invalid.to_string())
     }
 }
-
-/// An error and its causes in one line.
-pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(": ");
-        text.push_str(&next.to_string());
-        cause = next.source();
-    }
-    text
-}

@@ -13,7 +13,7 @@
 //! | 408 | `request_timeout` | the body did not arrive in time |
 //! | 409 | `conflict` | the event was published with other bytes; `stored_sha256`, `given_sha256` |
 //! | 413 | `payload_too_large` | the body or its payload is larger than allowed |
-//! | 415 | `unsupported_media_type` | the body is not `application/json` |
+//! | 415 | `unsupported_media_type` | the body is not `application/json`, or it is compressed |
 //! | 422 | `unknown_destination` | the tenant has no destination of this name |
 //! | 422 | `no_subscriber` | the event names no destination, and nobody subscribes to its type |
 //! | 503 | `unavailable` | the store refuses: publish the same event again |

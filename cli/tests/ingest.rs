@@ -66,10 +66,10 @@ fn bad_input_is_refused_by_field_and_rule_and_the_process_lives_on() {
 }
 
 #[test]
-fn only_a_producers_token_opens_and_only_for_its_tenants() {
+fn c87_only_a_producers_token_opens_and_only_for_its_tenants() {
     let more = "[destinations.o]\ntenants = [\"other\"]\nurl = \"https://o.example.com/\"\n\
                 secrets = [\"env:D_SECRET\"]\nevent_types = [\"*\"]\n\
-                [producers.gone]\ntenants = [\"other\"]\ntokens = [\"env:NO_SUCH_TOKEN\"]\n";
+                [producers.gone]\ntenants = [\"other\"]\ntokens = [\"env:NO_SUCH_TOKEN\", \"env:EMPTY_TOKEN\"]\n";
     let home = Home::with("https://hooks.example.com/in", more);
     let serving = home.serve(&[]);
     let right = format!("Bearer {TOKEN}");
@@ -108,11 +108,24 @@ fn with_allow_local_a_caller_on_this_machine_needs_no_token_but_a_presented_one_
 }
 
 #[test]
-fn only_json_is_taken() {
+fn c81_a_body_that_is_not_utf_8_is_a_400_and_never_a_500() {
+    let home = Home::new();
+    let mut serving = home.serve(&["--allow-local"]);
+    let body = EVENT.replace(r#"{"a":1}"#, "{\"a\":\"?\"}").into_bytes();
+    let body: Vec<u8> = body.into_iter().map(|byte| if byte == b'?' { 0xff } else { byte }).collect();
+    let answer = post(&serving, &[JSON], &body);
+    assert_eq!((answer.status, answer.code()), (400, "invalid_json"));
+    assert!(home.deliveries().is_empty() && serving.is_alive());
+}
+
+#[test]
+fn c59_only_json_is_taken_and_nothing_compressed() {
     let home = Home::new();
     let serving = home.serve(&["--allow-local"]);
-    let rows: [(Headers<'_>, u16); 5] = [
+    let rows: [(Headers<'_>, u16); 7] = [
         (&[], 415),
+        (&[JSON, ("content-encoding", "gzip")], 415),
+        (&[JSON, ("content-encoding", "identity")], 202),
         (&[("content-type", "text/plain")], 415),
         (&[("content-type", "application/jsonx")], 415),
         (&[("content-type", "application/x-www-form-urlencoded")], 415),
@@ -171,7 +184,7 @@ fn the_same_event_again_is_answered_alike_and_other_bytes_are_a_conflict_with_bo
 }
 
 #[test]
-fn deep_nesting_is_only_bytes_and_the_next_request_is_fine() {
+fn c105_deep_nesting_is_only_bytes_and_the_next_request_is_fine() {
     let home = Home::new();
     let mut serving = home.serve(&[]);
     for (nth, depth) in [127, 128, 31_000].into_iter().enumerate() {

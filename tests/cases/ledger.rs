@@ -3,15 +3,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::{Attempt, Next, Witness};
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::{DeadLetterReason, Ending};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{ConfigRevision, DeliveryKey, TenantId};
 use waybill_domain::outcome::{Applied as Effect, FailureClass};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult, Ports};
+use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortError, PortResult, Ports};
 use waybill_service::publish::PublishError;
 use waybill_testkit::memory::MemoryLedger;
 use waybill_testkit::scripted::Reaction;
@@ -89,11 +90,23 @@ struct Retried<'a> {
     changes: AtomicUsize,
     /// Somebody else's write lands instead of the first of the two.
     foreign: bool,
+    /// From this change on, nothing is answered any more.
+    dies_at: Option<usize>,
+}
+
+impl<'a> Retried<'a> {
+    fn of(ledger: &'a MemoryLedger) -> Self {
+        Self { ledger, twice: usize::MAX, changes: AtomicUsize::new(0), foreign: false, dies_at: None }
+    }
 }
 
 impl Ledger for Retried<'_> {
     async fn apply(&self, change: &Change) -> PortResult<Applied> {
-        if self.changes.fetch_add(1, Ordering::SeqCst) == self.twice {
+        let number = self.changes.fetch_add(1, Ordering::SeqCst);
+        if self.dies_at.is_some_and(|at| number >= at) {
+            return Err(PortError::AskLater { port: "ledger", cause: "it is gone".into() });
+        }
+        if number == self.twice {
             if self.foreign {
                 let other = self.ledger.peek(&change.after().delivery.key()).unwrap();
                 let by = waybill_domain::identity::WriteToken::parse("foreign").unwrap();
@@ -153,7 +166,7 @@ fn consume_retried(twice: usize, foreign: bool) -> (World, Verdict) {
     let message = world.receive().remove(0);
     let Ports { ledger, queue, recipient, clock, .. } = &world.ports;
     let ports = Ports {
-        ledger: Retried { ledger, twice, changes: AtomicUsize::new(0), foreign },
+        ledger: Retried { twice, foreign, ..Retried::of(ledger) },
         queue: queue.clone(),
         recipient: recipient.clone(),
         clock: clock.clone(),
@@ -204,17 +217,74 @@ fn a_lapsed_claim_is_an_attempt_whose_effect_is_unknown() {
 }
 
 #[test]
-fn c125_a_removed_destination_gets_no_more_and_a_changed_one_its_new_terms() {
+fn c125_a_removed_destination_gets_no_more() {
+    let removed: fn(&mut World) =
+        |world| world.config.destinations.retain(|name, _| name.as_str() != "accounting");
+    let of_others: fn(&mut World) = |world| {
+        world.change("accounting", |d| d.tenants = vec![TenantId::parse("northwind").unwrap()]);
+    };
+    for remove in [removed, of_others] {
+        let mut world = World::new();
+        let id = world.published(&event("e"), [Reaction::answer(500)]);
+        let first = world.receive().remove(0);
+        world.work(&first);
+        remove(&mut world);
+        world.work_until_quiet();
+        assert_eq!(world.ports.recipient.requests().len(), 1);
+        let reason = world.record(&id).dead_letter_reason();
+        assert_eq!(reason, Some(DeadLetterReason::DestinationRemoved));
+        assert_eq!(world.ports.queue.dead_letters().len(), 1);
+    }
+}
+
+#[test]
+fn c125_a_changed_destination_gets_the_next_attempt_under_its_new_terms() {
     let mut world = World::new();
     let id = world.published(&event("e"), [Reaction::answer(500)]);
     let first = world.receive().remove(0);
     world.work(&first);
-    world.config.destinations.retain(|name, _| name.as_str() != "accounting");
+    let before = world.config.revision.clone();
+    world.config.revision = ConfigRevision::parse("r2").unwrap();
+    world.change("accounting", |d| {
+        d.url = RecipientUrl::parse("url", "https://new.example.com/in", Locality::PublicOnly).unwrap();
+    });
     world.work_until_quiet();
-    assert_eq!(world.ports.recipient.requests().len(), 1);
-    let reason = world.record(&id).dead_letter_reason();
-    assert_eq!(reason, Some(DeadLetterReason::DestinationRemoved));
-    assert_eq!(world.ports.queue.dead_letters().len(), 1);
+    let requests = world.ports.recipient.requests();
+    let hosts: Vec<_> = requests.iter().map(|r| r.url.as_url().host_str().unwrap().to_owned()).collect();
+    assert_eq!(hosts, ["accounting.example.com", "new.example.com"], "the same delivery, at the new address");
+    assert_eq!(world.evidence(&id)[0].config_revision, before, "evidence names the terms it ran under");
+    assert_eq!(world.record(&id).config_revision.as_str(), "r2");
+}
+
+#[test]
+fn an_answer_that_was_written_down_counts_although_its_worker_died() {
+    let world = World::new();
+    let id = world.published(&event("e"), [Reaction::answer(429).asking("3600")]);
+    let message = world.receive().remove(0);
+    let start = waybill_service::ports::Clock::now(&world.clock);
+    {
+        // The worker dies between evidence and settle: the first change after the claim never happens.
+        let Ports { ledger, queue, recipient, clock, .. } = &world.ports;
+        let dying = Ports {
+            ledger: Retried { ledger, dies_at: Some(1), ..Retried::of(ledger) },
+            queue: queue.clone(),
+            recipient: recipient.clone(),
+            clock: clock.clone(),
+            dice: waybill_testkit::dice::SeededDice::new("dying", 1),
+        };
+        let incoming = Incoming { message_id: &message.message_id, body: &message.body };
+        let left = world.block(Consumer { ports: &dying }.consume(
+            &world.config,
+            incoming,
+            DurationMs::from_secs(60),
+        ));
+        assert!(matches!(left, Verdict::Leave { .. }));
+    }
+    world.run_for(DurationMs::from_secs(2 * 3600));
+    let sent = world.sent_after_ms(&id, start);
+    assert_eq!(sent.len(), 2);
+    assert!(sent[1] >= 3_600_000, "Retry-After is kept by whoever settles: {sent:?}");
+    assert_eq!(world.evidence(&id).len(), 1, "and nobody says that it was interrupted");
 }
 
 #[test]

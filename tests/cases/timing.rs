@@ -78,7 +78,7 @@ fn c111_the_next_retry_beyond_the_deadline_becomes_one_last_attempt_before_it() 
     world.work_until_quiet();
     world.run_for(HOUR);
     // Jitter drew 120 s; the deadline is at 100 s, the window 2 s, a queue counts in whole seconds.
-    assert_eq!(world.sent_after_ms(&id, start), [0, 97_000]);
+    assert_eq!(world.sent_after_ms(&id, start), [0, 96_000]);
     let record = world.record(&id);
     assert_eq!(record.state, State::Expired);
     let ended = &world.evidence(&id)[1];

@@ -78,11 +78,16 @@ impl World {
 
     /// Changes one destination.
     pub(crate) fn with(mut self, destination: &str, change: impl FnOnce(&mut Destination)) -> Self {
+        self.change(destination, change);
+        self
+    }
+
+    /// Changes one destination while the system runs.
+    pub(crate) fn change(&mut self, destination: &str, change: impl FnOnce(&mut Destination)) {
         let name = DestinationName::parse(destination).unwrap();
         let mut changed = Destination::clone(&self.config.destinations[&name]);
         change(&mut changed);
         self.config.destinations.insert(name, Arc::new(changed));
-        self
     }
 
     /// Runs a future; the clock moves when it waits for it.

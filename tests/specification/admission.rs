@@ -7,7 +7,7 @@ use waybill_domain::destination::{Destination, OnAmbiguous};
 use waybill_domain::ending::{DeadLetterReason, Ending};
 use waybill_domain::envelope::WakeUp;
 use waybill_domain::hold::{Held, HoldReason, HoldRule};
-use waybill_domain::identity::{AttemptNumber, TenantId};
+use waybill_domain::identity::AttemptNumber;
 use waybill_domain::outcome::Seen;
 use waybill_domain::settle::settle;
 use waybill_domain::time::{DurationMs, TimeMs};
@@ -88,8 +88,6 @@ fn the_first_matching_row_of_the_table_answers() {
     let old = Some(WakeUp::for_next_attempt(&pending(None)));
     let mut other_due = WakeUp::for_next_attempt(&retried);
     other_due.due_at = at(1);
-    let mut foreign = destination();
-    foreign.tenants = vec![TenantId::parse("northwind").unwrap()];
 
     let rows = [
         row("final, its copy", succeeded(), A::RepeatHandOff(S::Final)),
@@ -146,8 +144,7 @@ fn the_first_matching_row_of_the_table_answers() {
             destination: None,
             ..row("superseded comes before removed", retried.clone(), A::Acknowledge(S::Superseded))
         },
-        Row { destination: None, ..row("destination removed", pending(None), removed.clone()) },
-        Row { destination: Some(foreign), ..row("destination of other tenants now", pending(None), removed) },
+        Row { destination: None, ..row("destination removed", pending(None), removed) },
         Row { holds: paused.clone(), ..row("paused", pending(None), A::Hold(HoldReason::Paused)) },
         Row { holds: gated, ..row("gated while held as paused", held(), A::Hold(HoldReason::Gate)) },
         Row { holds: paused.clone(), copy: "m2", ..row("held already", held(), A::Acknowledge(S::Held)) },

@@ -129,12 +129,33 @@ fn c111_a_due_time_past_the_deadline_is_moved_back_to_a_last_attempt() {
     let failed = report(Seen::Status(503), None, T0);
     let settlement = settle(&record, &failed, &long, &by("m1", "t1", T0), 0.9).unwrap();
     let Next::Retry { due_at, delay } = settlement.attempt.unwrap().next else { panic!("ended") };
-    // The latest start is T0+98; a queue counts in whole seconds, so the wake-up comes one before.
-    assert_eq!(due_at, at(97));
+    // The latest start is T0+98; its wake-up is set two seconds before.
+    assert_eq!(due_at, at(96));
     assert!(delay.moved_before_limit);
     let after = settlement.change.into_after();
-    let HandOff::WakeUp { delay, .. } = hand_off(&after, secs(900), T0) else { panic!("parked") };
-    assert_eq!(delay.whole_secs_up(), 97);
+    // However long the hand-off takes within its second, the message is there in time.
+    for late_ms in [0, 1, 20, 999] {
+        let now = T0.plus(DurationMs::from_ms(late_ms));
+        let HandOff::WakeUp { delay, .. } = hand_off(&after, secs(900), now) else { panic!("parked") };
+        let arrives = now.plus(secs(delay.whole_secs_up())).plus(secs(1));
+        assert!(arrives <= at(98), "handed off after {late_ms} ms it is worked for at {arrives}");
+    }
+}
+
+#[test]
+fn a_retry_after_that_leaves_no_room_for_a_wake_up_is_told_to_a_person_at_once() {
+    // Deadline T0+100, latest start T0+98, wake-ups until T0+96.
+    let rows = [(95, false), (96, false), (97, true), (98, true), (99, true)];
+    for (asked, is_dead) in rows {
+        let next = next(Seen::Status(503), Some(asked), Some(100), T0, 0.9, OnAmbiguous::Retry);
+        match next {
+            Next::Retry { due_at, .. } => assert!(!is_dead && due_at >= at(asked), "{asked}: due {due_at}"),
+            end => {
+                let dead = Next::End(Ending::DeadLettered(DeadLetterReason::RetryAfterPastDeadline));
+                assert!(is_dead && end == dead, "{asked}: {end:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
 use waybill_domain::hold::{Held, HoldReason};
 use waybill_domain::identity::AttemptNumber;
 use waybill_domain::outcome::{FailureClass, Seen};
-use waybill_domain::settle::{settle, settle_interrupted};
-use waybill_domain::transition::IllegalTransition;
+use waybill_domain::settle::{interrupted, settle, settle_by};
+use waybill_domain::transition::{ClaimEnd, IllegalTransition};
 
 const EXHAUSTED: Ending = Ending::DeadLettered(DeadLetterReason::AttemptsExhausted);
 
@@ -106,10 +106,12 @@ fn a_claim_is_settled_by_its_own_token_or_once_it_has_lapsed() {
     assert!(record.settle_delivered(&by("m1", "t2", T0), None).is_err(), "another token");
 
     let terms = terms(OnAmbiguous::Retry);
-    let live = settle_interrupted(&record, &terms, &by("m2", "t2", at(19)), 0.0);
-    assert!(live.is_err(), "the claim is alive");
-    let lapsed = settle_interrupted(&record, &terms, &by("m2", "t2", at(20)), 0.0).unwrap();
-    let after = lapsed.change.into_after();
+    let settle_lapsed = |now| {
+        let by = by("m2", "t2", now);
+        settle_by(&record, &interrupted(&record, &terms, &by, 0.0)?, ClaimEnd::Lapsed, &terms, &by)
+    };
+    assert!(settle_lapsed(at(19)).is_err(), "the claim is alive");
+    let after = settle_lapsed(at(20)).unwrap().into_after();
     assert_eq!((after.state, after.attempts_made), (State::Retryable, 1), "it counts");
     assert_eq!(after.copy, Some(message("m2")), "who settles owes the hand-off");
     assert_eq!(after.last_failure.as_ref().unwrap().failure.class, FailureClass::Interrupted);
@@ -159,9 +161,10 @@ fn c109_a_release_goes_on_counting_under_a_fresh_budget() {
 #[test]
 fn a_late_acknowledgement_overrules_every_conclusion_and_is_marked_late() {
     for record in [retryable(), claimed(&retryable(), T0), dead(), expired()] {
+        let sent = record.claim.as_ref().map_or(record.attempts_made, |claim| claim.attempt.get());
         let late = record.acknowledged_late(&by("m1", "t9", at(60)), AttemptNumber::FIRST, None);
         let after = late.unwrap().into_after();
-        assert_eq!(after.state, State::Succeeded);
+        assert_eq!((after.state, after.attempts_made), (State::Succeeded, sent), "what may have left counts");
         assert_eq!(
             after.disposition,
             Some(Disposition::Delivered { attempt: AttemptNumber::FIRST, late: true })

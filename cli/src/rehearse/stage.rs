@@ -20,7 +20,7 @@ use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
 use waybill_service::event::Event;
-use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received};
+use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received, in_full};
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits};
 use waybill_testkit::dice::SeededDice;
@@ -29,7 +29,7 @@ use waybill_testkit::server::{DeduplicatingRecipient, Setting};
 
 use super::clock::StoryClock;
 use super::narrated::Narrated;
-use crate::exit::{Failure, in_full};
+use crate::exit::Failure;
 use crate::out;
 
 /// The configuration that the rehearsals run under, but for addresses and patience.

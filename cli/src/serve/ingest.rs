@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -116,8 +116,17 @@ async fn nothing_here() -> Response {
     refuse(&Refusal::new(Code::NotFound, "events go to POST /v1/events"))
 }
 
-/// A browser on this machine asks before it sends JSON to somebody else's port, and is told no.
+/// A browser on this machine asks before it sends JSON to somebody else's port, and is told no. What
+/// is compressed is refused, not undone: nobody knows how large it becomes.
 fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        let message = "content-encoding is not taken; send the event as it is";
+        return Err(Refusal::new(Code::UnsupportedMediaType, message));
+    }
     let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {

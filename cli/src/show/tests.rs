@@ -11,9 +11,9 @@ use waybill_domain::identity::{
 use waybill_domain::outcome::{Outcome, Seen, StatusOverrides, classify};
 use waybill_domain::policy::Policy;
 use waybill_domain::repair::LookRules;
-use waybill_domain::settle::{Settlement, Terms, settle, settle_interrupted};
+use waybill_domain::settle::{Settlement, Terms, interrupted, settle, settle_by};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_domain::transition::Writer;
+use waybill_domain::transition::{ClaimEnd, Writer};
 
 use super::facts::of_delivery;
 use super::timeline::timeline;
@@ -227,8 +227,10 @@ fn with_two_witnesses() -> (Record, Vec<Attempt>) {
     let claimed = claimed(&record(None), "t100", at(100));
     let late =
         settle(&claimed, &report(503, 100), &terms(), &writer("t100", at(19_000)), 0.9).unwrap().attempt;
-    let found = settle_interrupted(&claimed, &terms(), &writer("f", at(30_000)), 0.1).unwrap();
-    (found.change.into_after(), vec![late.unwrap(), found.attempt.unwrap()])
+    let by = writer("f", at(30_000));
+    let found = interrupted(&claimed, &terms(), &by, 0.1).unwrap();
+    let settled = settle_by(&claimed, &found, ClaimEnd::Lapsed, &terms(), &by).unwrap();
+    (settled.into_after(), vec![late.unwrap(), found])
 }
 
 #[test]
@@ -257,8 +259,8 @@ fn of_two_witnesses_both_are_shown_and_it_is_said_whose_word_decided() {
 fn where_the_finder_lost_the_race_the_workers_word_decided() {
     let claimed = claimed(&record(None), "t100", at(100));
     let settled = settle(&claimed, &report(503, 100), &terms(), &writer("t100", at(19_000)), 0.5).unwrap();
-    let found = settle_interrupted(&claimed, &terms(), &writer("f", at(30_000)), 0.1).unwrap().attempt;
-    let (record, attempts) = (settled.change.into_after(), [settled.attempt.unwrap(), found.unwrap()]);
+    let found = interrupted(&claimed, &terms(), &writer("f", at(30_000)), 0.1).unwrap();
+    let (record, attempts) = (settled.change.into_after(), [settled.attempt.unwrap(), found]);
     assert_eq!(attempts.each_ref().map(|attempt| attempt.witness), [Witness::Worker, Witness::Finder]);
     let indent = " ".repeat(28);
     check(

@@ -58,7 +58,11 @@ impl Home {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waybill"));
         command.args(arguments).current_dir(self.dir.path()).stdin(Stdio::null());
-        command.env("D_SECRET", SECRET).env("BILLING_TOKEN", TOKEN).env_remove("RUST_LOG");
+        command
+            .env("D_SECRET", SECRET)
+            .env("BILLING_TOKEN", TOKEN)
+            .env("EMPTY_TOKEN", "")
+            .env_remove("RUST_LOG");
         command
     }
 

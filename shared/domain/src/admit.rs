@@ -19,7 +19,7 @@ pub enum Admission {
     RepeatHandOff(Suppressed),
     /// Leave the message: it comes again by itself.
     Leave(Left),
-    /// A claim lapsed: settle its attempt as interrupted, hand off, and look again.
+    /// A claim lapsed: settle its attempt as its evidence says or as interrupted, and hand off.
     SettleInterrupted,
     /// End the delivery, tell the DLQ, delete the message.
     End(Ending),
@@ -103,7 +103,7 @@ pub const SETTLE_MARGIN: DurationMs = DurationMs::from_secs(1);
 /// What the world looks like to an admission.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// The record's destination, if it is still configured.
+    /// The record's destination, if it is still configured and serves the record's tenant.
     pub destination: Option<&'a Destination>,
     /// The holds in force.
     pub holds: &'a [HoldRule],
@@ -135,15 +135,14 @@ pub fn admit(record: &Record, wakeup: &WakeUp, message_id: &MessageId, scene: Sc
             false => Admission::SettleInterrupted,
         };
     }
-    let destination = scene.destination.filter(|d| d.serves(&record.delivery.tenant));
-    let minimum_window = destination.map_or(DurationMs::ZERO, |d| d.policy.minimum_window);
+    let minimum_window = scene.destination.map_or(DurationMs::ZERO, |d| d.policy.minimum_window);
     if let Some(ending) = past_limit(record, minimum_window, now) {
         return Admission::End(ending);
     }
     if !wakeup.is_for(record) {
         return suppress(Suppressed::Superseded);
     }
-    let Some(destination) = destination else {
+    let Some(destination) = scene.destination else {
         return Admission::End(Ending::DeadLettered(DeadLetterReason::DestinationRemoved));
     };
     match (crate::hold::matching(scene.holds, &record.delivery), &record.hold) {

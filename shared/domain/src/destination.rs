@@ -1,4 +1,4 @@
-//! A configured recipient of a tenant, and the rules by event type.
+//! A configured recipient of a tenant: where, how, and what it subscribes to.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How often, how long and how far apart automation tries; and the deadline arithmetic.
+//! How often, how long and how far apart automation tries.
 //!
 //! `tests/vectors/backoff.json` is the oracle of [`Backoff::delay`].
 

@@ -113,5 +113,5 @@ pub fn repair_held(
 /// How the delivery ends now, if its limit has come or less than `minimum_window` is left.
 pub(crate) fn past_limit(record: &Record, minimum_window: DurationMs, now: TimeMs) -> Option<Ending> {
     let limit = record.limit(now);
-    (now > limit.at.minus(minimum_window)).then_some(limit.ending)
+    (now >= limit.at || now > limit.at.minus(minimum_window)).then_some(limit.ending)
 }

@@ -33,8 +33,9 @@ pub struct Settlement {
     pub change: Change,
 }
 
-/// A queue counts in whole seconds and takes a moment: a last attempt is woken this much early.
-const WAKE_UP_GRAIN: DurationMs = DurationMs::from_secs(1);
+/// How much before the latest start a last attempt is woken: a queue rounds up to whole seconds, and
+/// its message takes up to another to be worked for.
+const WAKE_UP_GRAIN: DurationMs = DurationMs::from_secs(2);
 
 /// Settles the attempt under the claim of `by`. `unit` in [0, 1) was drawn outside.
 pub fn settle(
@@ -48,37 +49,50 @@ pub fn settle(
         let result = report.excerpt.clone().filter(|_| terms.keep_result);
         return Ok(Settlement { attempt: None, change: record.settle_delivered(by, result)? });
     };
-    let Some(claim) = &record.claim else {
-        return Err(IllegalTransition { from: record.state, to: "settled", why: "no attempt is being made" });
-    };
+    let claim = claim_of(record)?;
     let asked = report.retry_after.as_ref().and_then(|field| field.wait);
     let next = next_step(record, claim, failure, asked, terms, by.now, unit);
     let attempt = evidence_of(report, failure, claim, next);
-    let failure = LastFailure {
-        attempt: claim.attempt,
-        at: report.ended_at,
-        failure,
-        status: report.status,
-        note: report.note.clone(),
-    };
-    let change = record.settle_failed(by, ClaimEnd::Own, failure, &attempt.next, &terms.look)?;
+    let change = settle_by(record, &attempt, ClaimEnd::Own, terms, by)?;
     Ok(Settlement { attempt: Some(attempt), change })
 }
 
-/// Settles an attempt whose claim lapsed: its effect is unknown, and it counts.
-pub fn settle_interrupted(
+/// Settles an attempt as its evidence says.
+pub fn settle_by(
+    record: &Record,
+    attempt: &Attempt,
+    end: ClaimEnd,
+    terms: &Terms,
+    by: &Writer,
+) -> Result<Change, IllegalTransition> {
+    let failure = LastFailure {
+        attempt: attempt.number,
+        at: attempt.ended_at,
+        failure: attempt.failure,
+        status: attempt.status,
+        note: attempt.note.clone(),
+    };
+    record.settle_failed(by, end, failure, &attempt.next, &terms.look)
+}
+
+/// The evidence by which a lapsed claim is to be settled, if there is some: its worker's own, when it
+/// died between evidence and settle, or else that of whoever found the claim before.
+pub fn standing_evidence<'a>(record: &Record, attempts: &'a [Attempt]) -> Option<&'a Attempt> {
+    let claim = record.claim.as_ref()?;
+    attempts.iter().filter(|attempt| attempt.token == claim.token).min_by_key(|attempt| attempt.witness)
+}
+
+/// The evidence of an attempt whose claim lapsed: its effect is unknown, and it counts.
+pub fn interrupted(
     record: &Record,
     terms: &Terms,
     by: &Writer,
     unit: f64,
-) -> Result<Settlement, IllegalTransition> {
-    let Some(claim) = &record.claim else {
-        return Err(IllegalTransition { from: record.state, to: "settled", why: "no attempt is being made" });
-    };
+) -> Result<Attempt, IllegalTransition> {
+    let claim = claim_of(record)?;
     let failure =
         Failure { verdict: Verdict::Retryable, class: FailureClass::Interrupted, applied: Applied::Unknown };
-    let note = format!("the worker did not report back by {}, when its claim lapsed", claim.lease_until);
-    let attempt = Attempt {
+    Ok(Attempt {
         number: claim.attempt,
         witness: Witness::Finder,
         token: claim.token.clone(),
@@ -91,11 +105,13 @@ pub fn settle_interrupted(
         next: next_step(record, claim, failure, None, terms, by.now, unit),
         config_revision: claim.config_revision.clone(),
         excerpt: None,
-        note: note.clone(),
-    };
-    let failure = LastFailure { attempt: claim.attempt, at: by.now, failure, status: None, note };
-    let change = record.settle_failed(by, ClaimEnd::Lapsed, failure, &attempt.next, &terms.look)?;
-    Ok(Settlement { attempt: Some(attempt), change })
+        note: format!("the worker did not report back by {}, when its claim lapsed", claim.lease_until),
+    })
+}
+
+fn claim_of(record: &Record) -> Result<&Claim, IllegalTransition> {
+    let why = "no attempt is being made";
+    record.claim.as_ref().ok_or(IllegalTransition { from: record.state, to: "settled", why })
 }
 
 fn evidence_of(report: &SendReport, failure: Failure, claim: &Claim, next: Next) -> Attempt {
@@ -141,8 +157,9 @@ fn next_step(
     if now > latest_start {
         return Next::End(limit.ending);
     }
+    let last_wake_up = latest_start.minus(WAKE_UP_GRAIN);
     let earliest = now.plus(asked.unwrap_or_default());
-    if earliest > latest_start {
+    if earliest > now && earliest > last_wake_up {
         return match limit.ending {
             Ending::Expired => dead(DeadLetterReason::RetryAfterPastDeadline),
             horizon => Next::End(horizon),
@@ -150,9 +167,8 @@ fn next_step(
     }
     let in_budget = AttemptNumber::after(claim.attempt.get().saturating_sub(record.attempts_before + 1));
     let jittered = terms.policy.backoff.delay(in_budget, unit);
-    let last_wake_up = latest_start.minus(WAKE_UP_GRAIN).max(earliest);
     let wished = earliest.plus(jittered);
-    let due_at = wished.min(last_wake_up);
+    let due_at = wished.min(last_wake_up.max(earliest));
     Next::Retry {
         due_at,
         delay: Delay {

@@ -232,6 +232,10 @@ impl Record {
         let overruled = matches!(self.state, State::Retryable | State::DeadLettered | State::Expired);
         self.require(overruled, "succeeded", "a late acknowledgement overrules only a conclusion")?;
         let mut after = self.settled(by);
+        if let Some(claim) = &self.claim {
+            // Another worker may be sending the next one: it counts, and nobody settles it any more.
+            after.attempts_made = claim.attempt.get();
+        }
         after.state = State::Succeeded;
         after.disposition = Some(Disposition::Delivered { attempt, late: true });
         after.ended_at = Some(by.now);

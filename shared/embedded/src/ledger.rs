@@ -17,8 +17,8 @@ use crate::store::{EmbeddedStore, LEDGER};
 const INSERT_PAYLOAD: &str = "INSERT INTO payload (delivery, bytes) VALUES (?, ?)";
 
 const INSERT_ATTEMPT: &str = "
-    INSERT INTO attempt (delivery_id, tenant, number, witness, evidence) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (delivery_id, tenant, number, witness) DO NOTHING";
+    INSERT INTO attempt (delivery_id, tenant, number, token, witness, evidence) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (delivery_id, tenant, number, token, witness) DO NOTHING";
 
 const SELECT_ATTEMPTS: &str = "SELECT evidence FROM attempt WHERE delivery_id = ? AND tenant = ?";
 
@@ -78,11 +78,13 @@ impl<C: Clock + 'static> Ledger for EmbeddedStore<C> {
 
     async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
         let key = key.clone();
-        let (number, witness) = (attempt.number.get(), attempt.witness.as_str());
+        let (number, token) = (attempt.number.get(), attempt.token.as_str().to_owned());
+        let witness = attempt.witness.as_str();
         let evidence = rows::to_json("attempt", &key, attempt).map_err(|fault| fault.at(LEDGER))?;
         let addition = self.write(LEDGER, move |conn| {
             let [id, tenant] = primary(&key);
-            conn.prepare_cached(INSERT_ATTEMPT)?.execute(params![id, tenant, number, witness, evidence])?;
+            conn.prepare_cached(INSERT_ATTEMPT)?
+                .execute(params![id, tenant, number, token, witness, evidence])?;
             Ok(())
         });
         addition.await

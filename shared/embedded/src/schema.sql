@@ -52,9 +52,11 @@ CREATE TABLE attempt (
     delivery_id TEXT    NOT NULL,
     tenant      TEXT    NOT NULL,
     number      INTEGER NOT NULL,
+    -- The claim under which it ran, and who says what it came to.
+    token       TEXT    NOT NULL,
     witness     TEXT    NOT NULL,
     evidence    TEXT    NOT NULL,
-    PRIMARY KEY (delivery_id, tenant, number, witness)
+    PRIMARY KEY (delivery_id, tenant, number, token, witness)
 ) STRICT;
 
 -- Wake-ups. `id` is the order of sending.

@@ -15,16 +15,16 @@ use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
 use waybill_domain::hold::Held;
 use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId};
 use waybill_domain::outcome::{Outcome, Seen, classify};
-use waybill_domain::settle::{Terms, settle, settle_interrupted};
+use waybill_domain::settle::{Terms, interrupted, settle, settle_by, standing_evidence};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_domain::transition::{IllegalTransition, Writer};
+use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
 
 use crate::config::Config;
 use crate::notes;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
 };
-use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
+use crate::steps::{Landing, MOST_ROUNDS, hand_over, insist, legal, write};
 
 /// A message as it came from the queue.
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +119,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
 
     async fn round(&self, errand: Errand<'_>, record: &Record, time_left: DurationMs) -> PortResult<Round> {
         let Errand { config, message_id, wakeup } = errand;
-        let destination = config.destinations.get(&record.delivery.destination);
+        let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
         let scene = Scene {
             destination: destination.map(Arc::as_ref),
             holds: &config.holds,
@@ -149,7 +149,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             Admission::Wait => self.hand_off(record).await,
             Admission::Lift => {
                 let change = legal(record.lift(scene.now, &terms.look))?;
-                write(&self.ports.ledger, change, |_| false).await?;
+                write(&self.ports.ledger, &change, |_| false).await?;
                 Ok(Round::Again)
             }
             Admission::Hold(reason) => {
@@ -164,12 +164,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             }
             Admission::SettleInterrupted => {
                 let by = writer();
-                let settlement = settle_interrupted(record, &terms, &by, self.ports.dice.unit());
-                let settlement = legal(settlement)?;
-                if let Some(attempt) = &settlement.attempt {
-                    self.ports.ledger.add_attempt(&record.delivery.key(), attempt).await?;
-                }
-                self.conclude(settlement.change, &by).await
+                let change = self.settle_lapsed(record, &terms, &by).await?;
+                self.conclude(change, &by).await
             }
             Admission::Claim { attempt, timeout } => match destination {
                 Some(destination) => self.attempt(errand, destination, record, attempt, timeout).await,
@@ -178,10 +174,28 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         }
     }
 
+    /// Evidence first, here too: what stands of the attempt already (its worker died after writing it,
+    /// or another finder did) is what counts; without any, it was interrupted.
+    async fn settle_lapsed(&self, record: &Record, terms: &Terms, by: &Writer) -> PortResult<Change> {
+        let (ledger, key) = (&self.ports.ledger, record.delivery.key());
+        let mut attempts = ledger.attempts(&key).await?;
+        if standing_evidence(record, &attempts).is_none() {
+            let own = legal(interrupted(record, terms, by, self.ports.dice.unit()))?;
+            ledger.add_attempt(&key, &own).await?;
+            // Another finder's may have come first: both settle by the one that stands.
+            attempts = ledger.attempts(&key).await?;
+        }
+        let standing = standing_evidence(record, &attempts).ok_or_else(|| PortError::AskLater {
+            port: "ledger",
+            cause: "evidence that was just written is not read back".into(),
+        })?;
+        legal(settle_by(record, standing, ClaimEnd::Lapsed, terms, by))
+    }
+
     /// Writes a conclusion that needs no request, then hands off and acknowledges.
     async fn conclude(&self, change: Change, by: &Writer) -> PortResult<Round> {
         let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
-        match write(&self.ports.ledger, change, is_ours).await? {
+        match write(&self.ports.ledger, &change, is_ours).await? {
             Landing::Landed(after) => {
                 notes::decision(&after);
                 self.hand_off(&after).await
@@ -213,7 +227,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let change =
             legal(record.claim(message_id.clone(), token.clone(), now, timeout, config.revision.clone()))?;
         let is_ours = |stored: &Record| stored.claim.as_ref().is_some_and(|claim| claim.token == token);
-        let claimed = match write(&self.ports.ledger, change, is_ours).await? {
+        let claimed = match write(&self.ports.ledger, &change, is_ours).await? {
             Landing::Landed(claimed) => claimed,
             Landing::Lost(_) => return Ok(Round::Again),
         };
@@ -258,7 +272,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let unit = self.ports.dice.unit();
         let key = claimed.delivery.key();
         if let Some(attempt) = &legal(settle(&claimed, report, terms, by, unit))?.attempt {
-            self.ports.ledger.add_attempt(&key, attempt).await?;
+            insist(|| self.ports.ledger.add_attempt(&key, attempt)).await?;
         }
         let round = self
             .settle_until_known(claimed, by, |record| {
@@ -282,20 +296,15 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     ) -> PortResult<Round> {
         let is_settled_by_us = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
         let mut current = Box::new(claimed);
-        let mut failures = 0;
         for _ in 0..MOST_ROUNDS {
             let Ok(change) = settle(&current) else { break };
-            match write(&self.ports.ledger, change, is_settled_by_us).await {
-                Ok(Landing::Landed(after)) => {
+            match insist(|| write(&self.ports.ledger, &change, is_settled_by_us)).await? {
+                Landing::Landed(after) => {
                     notes::decision(&after);
                     return self.hand_off(&after).await;
                 }
-                Ok(Landing::Lost(Some(stored))) if has_claim(&stored, by) => current = stored,
-                Ok(Landing::Lost(_)) => break,
-                // What was sent is worth a second try at writing it down; the token tells whether the
-                // first one landed.
-                Err(PortError::AskLater { .. }) if failures < 2 => failures += 1,
-                Err(error) => return Err(error),
+                Landing::Lost(Some(stored)) if has_claim(&stored, by) => current = stored,
+                Landing::Lost(_) => break,
             }
         }
         tracing::warn!(delivery_id = %current.delivery.id, tenant = %current.delivery.tenant, "claim lost");
@@ -335,7 +344,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         Ok(Verdict::Acknowledge)
     }
 
-    /// A dead letter on the main queue came from a console's redrive, which releases nothing.
+    /// A dead letter (or an expired delivery's) on the main queue came from a console's redrive, which
+    /// releases nothing: back into the DLQ with it.
     async fn put_back(&self, message: Incoming<'_>, letter: &DeadLetter) -> PortResult<Verdict> {
         let key = letter.facts.key();
         let Some(record) = self.ports.ledger.load(&key).await? else {
@@ -343,8 +353,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             return Ok(LEAVE);
         };
         if matches!(record.state, State::DeadLettered | State::Expired) {
-            let attributes = vec![("reason", letter.reason.clone())];
-            self.ports.queue.bury(Burial { body: message.body.to_owned(), attributes }).await?;
+            let body = message.body.to_owned();
+            self.ports.queue.bury(Burial { body, ..Burial::of(letter) }).await?;
         }
         notes::suppressed(&record, Suppressed::DeadLettered);
         Ok(Verdict::Acknowledge)

@@ -9,6 +9,7 @@ pub mod config;
 pub mod config_file;
 pub mod event;
 pub mod publish;
+mod digest;
 mod notes;
 mod steps;
 pub mod consume;

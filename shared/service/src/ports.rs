@@ -9,6 +9,7 @@ use waybill_domain::attempt::{Attempt, SendWindow, Sending};
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::envelope::DeadLetter;
 use waybill_domain::identity::{
     AttemptNumber, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId, TenantId,
     WriteToken,
@@ -45,15 +46,20 @@ pub enum PortError {
 impl PortError {
     /// The error and its causes in one line, for the log.
     pub fn in_full(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(next) = cause {
-            text.push_str(": ");
-            text.push_str(&next.to_string());
-            cause = next.source();
-        }
-        text
+        in_full(self)
     }
+}
+
+/// An error and its causes in one line.
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text.push_str(": ");
+        text.push_str(&next.to_string());
+        cause = next.source();
+    }
+    text
 }
 
 /// A port's answer.
@@ -104,7 +110,8 @@ pub trait Ledger: Send + Sync {
     /// Makes the change if the stored record has the expected state and revision.
     fn apply(&self, change: &Change) -> impl Future<Output = PortResult<Applied>> + Send;
 
-    /// Stores evidence under (delivery, attempt number, witness) unless it is there: never changed.
+    /// Stores evidence under (delivery, attempt number, claim token, witness) unless it is there: never
+    /// changed.
     fn add_attempt(
         &self,
         key: &DeliveryKey,
@@ -218,6 +225,20 @@ pub struct Burial {
     pub body: String,
     /// Message attributes: reason and counts, for whoever browses the DLQ.
     pub attributes: Vec<(&'static str, String)>,
+}
+
+impl Burial {
+    /// A dead letter, with what a browser of the DLQ looks for as attributes.
+    pub fn of(letter: &DeadLetter) -> Self {
+        let attributes = vec![
+            ("reason", letter.reason.clone()),
+            ("attempts_made", letter.attempts_made.to_string()),
+            ("ended_at", letter.ended_at.to_string()),
+            ("tenant", letter.facts.tenant.to_string()),
+            ("destination", letter.facts.destination.to_string()),
+        ];
+        Self { body: letter.encode(), attributes }
+    }
 }
 
 /// Where wake-ups go.

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 use waybill_domain::delivery::{Delivery, PayloadFacts, Record, State};
 use waybill_domain::destination::Destination;
@@ -15,6 +14,7 @@ use waybill_domain::identity::{DeliveryId, DestinationName};
 use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
+use crate::digest::sha256_hex;
 use crate::event::Event;
 use crate::ports::{Clock, Created, Ledger, PortError, Queue};
 use crate::steps::hand_over;
@@ -80,9 +80,17 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
         let destinations = destinations_of(config, &event)?;
         check_deadline(config, &event)?;
         let look = config.look_rules(self.queue.window());
+        let payload = facts_of(&event);
         let records: Vec<Record> = destinations
             .iter()
-            .map(|to| Record::new(delivery_of(&event, to, now), &to.policy, config.revision.clone(), &look))
+            .map(|to| {
+                Record::new(
+                    delivery_of(&event, &payload, to, now),
+                    &to.policy,
+                    config.revision.clone(),
+                    &look,
+                )
+            })
             .collect();
 
         // Of several deliveries none may be recorded if one of them conflicts, and what was accepted
@@ -181,7 +189,16 @@ fn check_deadline(config: &Config, event: &Event) -> Result<(), PublishError> {
     }
 }
 
-fn delivery_of(event: &Event, destination: &Destination, now: TimeMs) -> Delivery {
+fn facts_of(event: &Event) -> PayloadFacts {
+    PayloadFacts {
+        sha256: sha256_hex(&event.payload),
+        length: event.payload.len() as u64,
+        content_type: event.content_type.clone(),
+        version: event.payload_version,
+    }
+}
+
+fn delivery_of(event: &Event, payload: &PayloadFacts, destination: &Destination, now: TimeMs) -> Delivery {
     Delivery {
         id: DeliveryId::derive(&event.tenant, &event.event_id, &destination.name),
         tenant: event.tenant.clone(),
@@ -189,12 +206,7 @@ fn delivery_of(event: &Event, destination: &Destination, now: TimeMs) -> Deliver
         event_type: event.event_type.clone(),
         destination: destination.name.clone(),
         scope: event.scope.clone(),
-        payload: PayloadFacts {
-            sha256: hex(&Sha256::digest(&event.payload)),
-            length: event.payload.len() as u64,
-            content_type: event.content_type.clone(),
-            version: event.payload_version,
-        },
+        payload: payload.clone(),
         first_queued_at: now,
         not_before: event.not_before,
         deadline: event.deadline,
@@ -211,8 +223,4 @@ fn compare(given: &Record, stored: &Record) -> Result<(), PublishError> {
         stored_sha256: stored.payload.sha256.clone(),
         given_sha256: given.payload.sha256.clone(),
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -168,7 +168,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::Stay => report.held += 1,
             HeldRepair::Lift => {
-                match write(self.ledger, legal(record.lift(now, &rules))?, |_| false).await? {
+                match write(self.ledger, &legal(record.lift(now, &rules))?, |_| false).await? {
                     Landing::Landed(lifted) => {
                         hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
                         report.lifted += 1;
@@ -186,7 +186,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     /// Moves the look forward. Who did not move it does not act on it.
     async fn move_look(&self, record: &Record, rules: &LookRules, now: TimeMs) -> PortResult<Option<Record>> {
-        match write(self.ledger, legal(record.looked(now, rules))?, |_| false).await? {
+        match write(self.ledger, &legal(record.looked(now, rules))?, |_| false).await? {
             Landing::Landed(moved) => Ok(Some(*moved)),
             Landing::Lost(_) => Ok(None),
         }
@@ -204,7 +204,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     async fn conclude(&self, change: Change, by: &Writer, report: &mut TickReport) -> PortResult<()> {
         let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
-        match write(self.ledger, change, is_ours).await? {
+        match write(self.ledger, &change, is_ours).await? {
             Landing::Landed(after) => {
                 report.ended += 1;
                 hand_over(self.ledger, self.queue, self.clock, &after).await

@@ -1,5 +1,7 @@
 //! The steps that every path shares: a conditional write that recognises itself, and the hand-off.
 
+use std::future::Future;
+
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::handoff::{HandOff, hand_off};
 use waybill_domain::transition::IllegalTransition;
@@ -22,14 +24,26 @@ pub(crate) enum Landing {
 /// `is_ours` recognises it in what is stored, by its token.
 pub(crate) async fn write(
     ledger: &impl Ledger,
-    change: Change,
+    change: &Change,
     is_ours: impl Fn(&Record) -> bool,
 ) -> PortResult<Landing> {
-    Ok(match ledger.apply(&change).await? {
-        Applied::Landed => Landing::Landed(Box::new(change.into_after())),
+    Ok(match ledger.apply(change).await? {
+        Applied::Landed => Landing::Landed(Box::new(change.after().clone())),
         Applied::Lost(Some(stored)) if is_ours(&stored) => Landing::Landed(stored),
         Applied::Lost(stored) => Landing::Lost(stored),
     })
+}
+
+/// Asks again while the port only says "later": what was sent is worth more than one try at writing
+/// it down. Only for what may be repeated.
+pub(crate) async fn insist<T, F: Future<Output = PortResult<T>>>(ask: impl Fn() -> F) -> PortResult<T> {
+    for _ in 0..2 {
+        match ask().await {
+            Err(PortError::AskLater { .. }) => {}
+            answer => return answer,
+        }
+    }
+    ask().await
 }
 
 /// Tells the queue what the ledger already says. Safe to repeat: an extra wake-up is superseded or
@@ -47,14 +61,7 @@ pub(crate) async fn hand_over(
             Ok(())
         }
         HandOff::TellDlq(letter) => {
-            let attributes = vec![
-                ("reason", letter.reason.clone()),
-                ("attempts_made", letter.attempts_made.to_string()),
-                ("ended_at", letter.ended_at.to_string()),
-                ("tenant", letter.facts.tenant.to_string()),
-                ("destination", letter.facts.destination.to_string()),
-            ];
-            queue.bury(Burial { body: letter.encode(), attributes }).await?;
+            queue.bury(Burial::of(&letter)).await?;
             mark_told(ledger, record).await
         }
     }
@@ -69,7 +76,7 @@ async fn mark_told(ledger: &impl Ledger, record: &Record) -> PortResult<()> {
             return Ok(());
         }
         let Ok(change) = current.told() else { return Ok(()) };
-        match write(ledger, change, |_| false).await? {
+        match write(ledger, &change, |_| false).await? {
             Landing::Landed(_) | Landing::Lost(None) => return Ok(()),
             Landing::Lost(Some(stored)) => current = stored,
         }

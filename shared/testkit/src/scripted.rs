@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Excerpt, Phase, RetryAfter, SendReport, SendWindow, Sending};
 use waybill_domain::identity::{AttemptNumber, DeliveryId};
 use waybill_domain::outcome::{Seen, classify};
@@ -91,6 +92,8 @@ pub struct Received {
     pub delivery_id: DeliveryId,
     /// `waybill-attempt`.
     pub attempt: AttemptNumber,
+    /// Where it was sent.
+    pub url: RecipientUrl,
     /// The bytes.
     pub body: Bytes,
     /// When, in truth.
@@ -177,6 +180,7 @@ impl<C: Clock> ScriptedRecipient<C> {
             sender: self.sender.clone(),
             delivery_id: request.delivery_id.clone(),
             attempt: request.attempt,
+            url: request.destination.url.clone(),
             body: request.body.clone(),
             at,
             at_sender: self.clock.now(),

@@ -11,13 +11,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 use waybill_domain::address::Locality;
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::ConfigRevision;
 
 use crate::config::Config;
+use crate::digest::sha256_hex;
 
 pub mod fault;
 
@@ -81,7 +81,7 @@ fn read(root: &Section<'_, '_>, revision: &str, locality: Locality) -> Option<Co
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.
 fn revision(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    let digits: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let mut digits = sha256_hex(text.as_bytes());
+    digits.truncate(12);
     format!("file-{digits}")
 }

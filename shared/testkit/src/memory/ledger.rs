@@ -161,7 +161,9 @@ impl Ledger for MemoryLedger {
 
     async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
         if let Some(row) = self.store().rows.get_mut(key) {
-            row.attempts.entry((attempt.number, attempt.witness)).or_insert_with(|| attempt.clone());
+            row.attempts
+                .entry((attempt.number, attempt.witness, attempt.token.clone()))
+                .or_insert_with(|| attempt.clone());
         }
         Ok(())
     }

@@ -37,6 +37,12 @@ impl Auditor {
         if record.claim.is_some() || record.hold.is_some() {
             return Err("ended with a claim or a hold".to_owned());
         }
+        let requests = self.world.recipient.requests();
+        let of_this = requests.iter().filter(|request| request.delivery_id == key.delivery_id);
+        let sent = of_this.map(|request| request.attempt.get()).max().unwrap_or(0);
+        if record.attempts_made < sent {
+            return Err(format!("attempt {sent} was sent, and {} are counted", record.attempts_made));
+        }
         if record.look_at.is_some() {
             return Err("ended, and still to be looked after".to_owned());
         }

@@ -95,17 +95,16 @@ impl Auditor {
         if of_this.is_empty() {
             return Err(format!("attempt {} failed and left no evidence", after.attempts_made));
         }
-        // Of two finders of one lapsed claim, the one whose evidence came first may lose the race to
-        // settle: then the delay that the evidence gives is not the one that was chosen.
         let names_another = of_this.iter().all(|a| match &a.next {
             Next::Retry { due_at, .. } => *due_at != after.due_at,
             Next::End(_) => after.state == State::Retryable,
         });
         if names_another && after.state == State::Retryable {
-            self.chronicle.count("seen evidence that names another due time than the record");
+            return Err(format!("no evidence of attempt {} names its due time", after.attempts_made));
         }
-        let by_settler = of_this.iter().find(|a| Some(&a.token) == after.settled_token.as_ref());
-        let asked = by_settler.and_then(|a| a.retry_after.as_ref()?.wait.map(|wait| a.ended_at.plus(wait)));
+        // Whoever settled: what its worker wrote down of the answer before it died counts as well.
+        let asked =
+            of_this.iter().find_map(|a| a.retry_after.as_ref()?.wait.map(|wait| a.ended_at.plus(wait)));
         if let Some(ward) = self.wards.get_mut(&key) {
             ward.asked_until = asked;
         }
