@@ -77,12 +77,26 @@ async fn a_newer_file_is_refused_and_left_alone() {
 
 #[tokio::test]
 async fn a_database_of_something_else_is_refused_and_left_alone() {
-    let file = File::new();
-    file.raw().execute_batch("CREATE TABLE recipe (title TEXT)").unwrap();
-    let before = std::fs::read(&file.path).unwrap();
-    let refused = EmbeddedStore::open(&file.path, file.clock.clone()).unwrap_err();
-    assert!(matches!(refused, OpenError::Foreign), "{refused:?}");
-    assert_eq!(std::fs::read(&file.path).unwrap(), before);
+    let rows = [
+        "CREATE TABLE recipe (title TEXT)",
+        "CREATE TABLE recipe (title TEXT); PRAGMA user_version = 1",
+        "CREATE TABLE message (body TEXT); PRAGMA user_version = 2",
+        "PRAGMA application_id = 7",
+    ];
+    for sql in rows {
+        let file = File::new();
+        file.raw().execute_batch(sql).unwrap();
+        let before = std::fs::read(&file.path).unwrap();
+        let refused = EmbeddedStore::open(&file.path, file.clock.clone()).unwrap_err();
+        assert!(matches!(refused, OpenError::Foreign), "{sql}: {refused:?}");
+        assert_eq!(std::fs::read(&file.path).unwrap(), before, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_keeps_nothing_is_refused() {
+    let refused = EmbeddedStore::open(std::path::Path::new(":memory:"), VirtualClock::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::Volatile), "{refused:?}");
 }
 
 #[tokio::test]

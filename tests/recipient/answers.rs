@@ -80,10 +80,17 @@ async fn c55_a_switch_of_protocols_is_a_failure() {
 }
 
 #[tokio::test]
-async fn c55_informational_answers_without_end_run_out_of_time() {
+async fn c55_informational_answers_without_end_are_no_answer() {
     let flood = Answer::silence().then_repeat("HTTP/1.1 100 Continue\r\n\r\n".repeat(1000), Duration::ZERO);
-    let report = answered(flood, SHORT).await;
-    assert_eq!(report.outcome, retryable(FailureClass::Timeout, Applied::Unknown));
+    let report = answered(flood, PLENTY).await;
+    assert_eq!(report.outcome, retryable(FailureClass::Protocol, Applied::Unknown));
+}
+
+#[tokio::test]
+async fn c57_a_chunk_size_without_end_is_read_no_further_and_the_status_stands() {
+    let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    let endless = Answer::raw(head).applied().then_repeat("0".repeat(10_000), Duration::ZERO);
+    assert_eq!(answered(endless, PLENTY).await.outcome, Outcome::Delivered);
 }
 
 #[tokio::test]

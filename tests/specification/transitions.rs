@@ -3,6 +3,7 @@
 use crate::build::{
     T0, at, by, claimed, delivered, delivery, look, message, pending, policy, report, revision, secs, terms,
 };
+use waybill_domain::attempt::NotSent;
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
@@ -49,7 +50,7 @@ type Attempted = fn(&Record) -> Result<Change, IllegalTransition>;
 const TRANSITIONS: [(&str, Attempted); 10] = [
     ("claim", |r| r.claim(message("m1"), crate::build::token("t1"), T0, secs(15), revision())),
     ("settle_delivered", |r| r.settle_delivered(&by("m1", "t1", T0), None)),
-    ("settle_not_sent", |r| r.settle_not_sent(&by("m1", "t1", T0), &look())),
+    ("settle_not_sent", |r| r.settle_not_sent(&by("m1", "t1", T0), NotSent::LeaseTooShort, &look())),
     ("end", |r| r.end(&by("m1", "t1", T0), EXHAUSTED, &look())),
     ("hold", |r| r.hold(&by("m1", "t1", T0), Held { reason: HoldReason::Gate, since: T0 })),
     ("lift", |r| r.lift(T0, &look())),
@@ -138,9 +139,14 @@ fn a_settle_keeps_its_copy_and_its_token() {
 #[test]
 fn what_was_not_sent_counts_no_attempt_and_moves_the_due_time() {
     let record = claimed(&retryable(), at(10));
-    let after = record.settle_not_sent(&by("m1", "t1", at(10)), &look()).unwrap().into_after();
-    assert_eq!((after.state, after.attempts_made), (State::Retryable, 1));
-    assert!(after.due_at > record.due_at, "the copy that came for the old due time never claims again");
+    let rows =
+        [(NotSent::LeaseTooShort, at(10)), (NotSent::DeadlinePassed, at(10)), (NotSent::NoResources, at(15))];
+    for (why, due_at) in rows {
+        let after = record.settle_not_sent(&by("m1", "t1", at(10)), why, &look()).unwrap().into_after();
+        assert_eq!((after.state, after.attempts_made), (State::Retryable, 1));
+        assert!(after.due_at > record.due_at, "the copy that came for the old due time never claims again");
+        assert_eq!(after.due_at, due_at, "{why:?}");
+    }
 }
 
 #[test]

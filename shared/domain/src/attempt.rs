@@ -111,6 +111,29 @@ pub enum NotSent {
     LeaseTooShort,
     /// The deadline had passed.
     DeadlinePassed,
+    /// This machine could not open a connection (too many open files, no free port): no fault of the
+    /// recipient's, and no attempt.
+    NoResources,
+}
+
+impl NotSent {
+    /// The reason as it is logged.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            NotSent::LeaseTooShort => "lease_too_short",
+            NotSent::DeadlinePassed => "deadline_passed",
+            NotSent::NoResources => "no_resources",
+        }
+    }
+
+    /// How long the delivery waits before it is claimed again: a machine that has no connection to
+    /// give is not asked for one at once.
+    pub const fn pause(self) -> DurationMs {
+        match self {
+            NotSent::LeaseTooShort | NotSent::DeadlinePassed => DurationMs::ZERO,
+            NotSent::NoResources => DurationMs::from_secs(5),
+        }
+    }
 }
 
 /// The right to send, checked again on the wall clock right before the first byte leaves.

@@ -11,7 +11,7 @@
 
 use thiserror::Error;
 
-use crate::attempt::{Excerpt, Next};
+use crate::attempt::{Excerpt, Next, NotSent};
 use crate::delivery::{Change, Claim, Delivery, LastFailure, Record, RecordData, State};
 use crate::ending::{Disposition, Ending};
 use crate::hold::Held;
@@ -162,10 +162,15 @@ impl Record {
 
     /// Nothing was sent under the claim: the attempt does not count. The due time moves, so that
     /// the copy that brought the worker here never claims again beside the one handed off now.
-    pub fn settle_not_sent(&self, by: &Writer, rules: &LookRules) -> Result<Change, IllegalTransition> {
+    pub fn settle_not_sent(
+        &self,
+        by: &Writer,
+        why: NotSent,
+        rules: &LookRules,
+    ) -> Result<Change, IllegalTransition> {
         self.claim_ending("unclaimed", by, ClaimEnd::Own)?;
         let mut after = self.settled(by);
-        after.due_at = by.now.max(self.due_at.plus(DurationMs::from_ms(1)));
+        after.due_at = by.now.plus(why.pause()).max(self.due_at.plus(DurationMs::from_ms(1)));
         after.look_at = next_look(&after, rules, by.now);
         Ok(Change::new(self, after))
     }

@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use thiserror::Error;
 
 /// The schema that this build reads and writes, kept as the file's `user_version`.
 pub const SCHEMA_VERSION: i64 = 1;
 
 const SCHEMA: &str = include_str!("schema.sql");
+
+/// `WAYB` in ASCII, kept as the file's `application_id`: whose file it is.
+const APPLICATION_ID: i64 = 0x5741_5942;
 
 /// How long a step waits for another process that is writing.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,6 +34,9 @@ pub enum OpenError {
     /// It is a SQLite database of something else; nothing was changed.
     #[error("the file is a SQLite database, but not one of Waybill's")]
     Foreign,
+    /// It names no file that keeps anything, such as `:memory:`.
+    #[error("the path names no file that keeps what is written to it")]
+    Volatile,
     /// SQLite cannot use it.
     #[error("the file cannot be opened as a database")]
     Sqlite(#[from] rusqlite::Error),
@@ -56,6 +62,7 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if check_version(&tx)? == 0 {
         tx.execute_batch(SCHEMA)?;
+        tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     tx.commit()?;
@@ -70,7 +77,10 @@ pub(crate) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, Ope
 }
 
 fn connect(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
-    let conn = Connection::open(path)?;
+    // A path is a path: no URI, which could ask for a file that is only in memory.
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(busy)?;
     conn.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     Ok(conn)
@@ -79,14 +89,13 @@ fn connect(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
 /// The file's version, 0 for an empty file; an error if it is not ours to write. In one transaction,
 /// because another process may be making the tables right now.
 fn check_version(conn: &Transaction<'_>) -> Result<i64, OpenError> {
-    let found: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    match found {
-        0 => {
-            let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            if tables == 0 { Ok(0) } else { Err(OpenError::Foreign) }
-        }
-        SCHEMA_VERSION => Ok(found),
-        _ => Err(OpenError::Newer { found }),
+    let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let (owner, found) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
+    match (owner, found) {
+        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(0),
+        (APPLICATION_ID, SCHEMA_VERSION) => Ok(found),
+        (APPLICATION_ID, _) => Err(OpenError::Newer { found }),
+        _ => Err(OpenError::Foreign),
     }
 }
 
@@ -102,7 +111,9 @@ fn use_wal(conn: &Connection, busy: Duration) -> Result<(), OpenError> {
                 std::thread::sleep(PAUSE);
                 waited += PAUSE;
             }
-            other => return Ok(other.map(drop)?),
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(_) => return Err(OpenError::Volatile),
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -19,7 +19,7 @@ use waybill_domain::outcome::Seen;
 
 use crate::budget::{Budget, Elapsed};
 use crate::report::Fault;
-use crate::wire::SentFlag;
+use crate::wire::{Endless, SentFlag};
 
 /// The longest head of an answer that is read, and about the most memory that an answer can take.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -63,7 +63,7 @@ impl<IO: AsyncRead + AsyncWrite + Send + Unpin> Line<IO> {
         match budget.within(driven(&mut self.connection, answer)).await {
             Ok(Ok(response)) => Ok(response),
             _ if !self.sent.is_sent() => Err(lost_before(self.connected)),
-            Ok(Err(error)) if error.is_parse() => Err(after(
+            Ok(Err(error)) if error.is_parse() || is_endless(&error) => Err(after(
                 Seen::AnswerMalformed,
                 "what came back is not an HTTP answer, or its head is longer than 64 KiB; \
                  the recipient may have applied the request",
@@ -104,6 +104,19 @@ async fn driven<C: Future + Unpin, F: Future>(connection: &mut Option<C>, future
         future.as_mut().poll(cx)
     })
     .await
+}
+
+/// Whether the wire refused to read on.
+fn is_endless(error: &hyper::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        let io = next.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if io.is_some_and(|inner| inner.is::<Endless>()) {
+            return true;
+        }
+        cause = next.source();
+    }
+    false
 }
 
 fn lost_before(connected: Phase) -> Fault {

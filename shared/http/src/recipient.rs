@@ -7,7 +7,7 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use waybill_domain::address::Locality;
-use waybill_domain::attempt::{NotSent, Phase, SendReport, SendWindow, Sending};
+use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::outcome::Seen;
 use waybill_service::ports::{Clock, Recipient, Request};
 
@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::connect;
 use crate::exchange::Line;
 use crate::redact::Redactor;
-use crate::report::{self, Fault};
+use crate::report::{self, Fault, Stop};
 use crate::request::Draft;
 use crate::resolve::{self, Resolver, SystemResolver};
 use crate::secrets::{self, EnvSecrets, Secrets, Signing};
@@ -55,20 +55,6 @@ impl<C, R, S> HttpRecipient<C, R, S> {
     /// The same with other roots of trust.
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls, ..self }
-    }
-}
-
-/// Why an attempt ended before a status came back.
-enum Stop {
-    /// The right to send had run out; nothing left.
-    NotSent(NotSent),
-    /// Something went wrong on the way.
-    Fault(Fault),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Self {
-        Stop::Fault(fault)
     }
 }
 

@@ -4,7 +4,7 @@
 //! a header, a payload, a secret, or text that the recipient chose.
 
 use http::StatusCode;
-use waybill_domain::attempt::{Phase, SendReport};
+use waybill_domain::attempt::{NotSent, Phase, SendReport};
 use waybill_domain::outcome::{Seen, StatusOverrides, classify};
 use waybill_domain::time::TimeMs;
 
@@ -29,6 +29,21 @@ impl Fault {
     /// frozen, or under another type, would be worse than not sending.
     pub(crate) fn unsendable(note: impl Into<String>) -> Self {
         Self::saw(Seen::RequestUnwritable, Phase::Prepare, note)
+    }
+}
+
+/// Why an attempt ended before a status came back.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Nothing left, and nothing was attempted.
+    NotSent(NotSent),
+    /// Something went wrong on the way.
+    Fault(Fault),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
     }
 }
 

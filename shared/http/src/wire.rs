@@ -31,6 +31,10 @@ impl SentFlag {
         self.0.load(Ordering::Relaxed) == SENT
     }
 
+    fn is_armed(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= ARMED
+    }
+
     fn count(&self, written: &Poll<io::Result<usize>>) {
         if matches!(written, Poll::Ready(Ok(n)) if *n > 0) {
             let _ = self.0.compare_exchange(ARMED, SENT, Ordering::Relaxed, Ordering::Relaxed);
@@ -43,18 +47,38 @@ impl SentFlag {
 pub(crate) struct Wire {
     stream: TcpStream,
     sent: SentFlag,
+    read: usize,
 }
+
+/// The most bytes that are read of an answer, with everything around it. What is wanted of one fits
+/// in half of it; what does not end (interim answers without end, a chunk size of a million zeros)
+/// would otherwise be parsed for as long as the other side can send.
+const MOST_READ: usize = 256 * 1024;
+
+/// The answer was longer than [`MOST_READ`].
+#[derive(Debug, thiserror::Error)]
+#[error("the answer does not end")]
+pub(crate) struct Endless;
 
 impl Wire {
     /// Counts on `sent` what is written to `stream`.
     pub(crate) fn new(stream: TcpStream, sent: SentFlag) -> Self {
-        Self { stream, sent }
+        Self { stream, sent, read: 0 }
     }
 }
 
 impl AsyncRead for Wire {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+        let this = self.get_mut();
+        if this.read > MOST_READ {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, Endless)));
+        }
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
+        if this.sent.is_armed() {
+            this.read += buf.filled().len() - before;
+        }
+        polled
     }
 }
 

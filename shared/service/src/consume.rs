@@ -249,8 +249,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let by = Writer { message_id: Some(message_id.clone()), token, now: self.ports.clock.now() };
         match sending {
             Sending::NotSent(why) => {
-                tracing::warn!(delivery_id = %claimed.delivery.id, attempt = attempt.get(), ?why, "not sent");
-                self.settle_until_known(*claimed, &by, |record| record.settle_not_sent(&by, &terms.look))
+                notes::not_sent(&claimed, attempt, why);
+                self.settle_until_known(*claimed, &by, |record| record.settle_not_sent(&by, why, &terms.look))
                     .await
             }
             Sending::Attempted(report) => {

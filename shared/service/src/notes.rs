@@ -1,9 +1,9 @@
 //! The log: one line for each attempt and each decision. Never a payload, a header, a URL or a secret.
 
 use waybill_domain::admit::{Left, Suppressed};
-use waybill_domain::attempt::SendReport;
+use waybill_domain::attempt::{NotSent, SendReport};
 use waybill_domain::delivery::{Claim, Record};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{AttemptNumber, DeliveryKey};
 use waybill_domain::outcome::Outcome;
 
 pub(crate) fn suppressed(record: &Record, why: Suppressed) {
@@ -17,6 +17,14 @@ pub(crate) fn suppressed(record: &Record, why: Suppressed) {
 pub(crate) fn left(record: &Record, why: Left) {
     let reason = why.as_str();
     tracing::info!(delivery_id = %record.delivery.id, tenant = %record.delivery.tenant, reason, "left");
+}
+
+pub(crate) fn not_sent(record: &Record, attempt: AttemptNumber, why: NotSent) {
+    let delivery = &record.delivery;
+    tracing::warn!(
+        delivery_id = %delivery.id, tenant = %delivery.tenant, destination = %delivery.destination,
+        attempt = attempt.get(), reason = why.as_str(), "not sent"
+    );
 }
 
 pub(crate) fn decision(record: &Record) {

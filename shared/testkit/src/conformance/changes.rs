@@ -1,6 +1,7 @@
 //! Records and payloads: created once, changed by compare-and-set, read back as they are.
 
 use bytes::Bytes;
+use waybill_domain::attempt::NotSent;
 use waybill_domain::delivery::State;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_service::ports::{Applied, Created, Ledger};
@@ -114,7 +115,8 @@ pub async fn a_wrong_revision_alone_loses<L: Ledger>(ledger: L) {
 pub async fn a_wrong_state_alone_loses<L: Ledger>(ledger: L) {
     let record = pending_event("evt");
     let claimed = store_as(&ledger, &record, |record| claim(record, "tok", t(1))).await;
-    let unclaimed = claimed.settle_not_sent(&writer("tok", t(2)), &LOOK).expect("a change");
+    let unclaimed =
+        claimed.settle_not_sent(&writer("tok", t(2)), NotSent::LeaseTooShort, &LOOK).expect("a change");
     let here = land(&ledger, unclaimed).await;
     let elsewhere = failed(&claimed, "tok", t(2), &retry(t(2))).into_after();
     assert_eq!((here.state, elsewhere.state), (State::Pending, State::Retryable));
