@@ -38,12 +38,20 @@ functions=("$@")
 build x86_64 x86_64-unknown-linux-gnu --x86-64
 build arm64 aarch64-unknown-linux-gnu --arm64
 
+# Amazon Linux 2023 has glibc 2.34; and a zip whose bootstrap cannot be executed starts nothing.
 python3 - target/package <<'PYTHON'
-import sys, zipfile
+import re, sys, zipfile
 from pathlib import Path
 
 for package in sorted(Path(sys.argv[1]).glob("*/*.zip")):
-    entry = zipfile.ZipFile(package).getinfo("bootstrap")
+    archive = zipfile.ZipFile(package)
+    entry = archive.getinfo("bootstrap")
     assert entry.external_attr >> 16 & 0o111, f"{package}: bootstrap is not executable"
-    print(f"{package}: {package.stat().st_size / 1e6:.2f} MB, bootstrap {entry.file_size / 1e6:.2f} MB")
+    versions = re.findall(rb"GLIBC_2\.(\d+)", archive.read(entry))
+    glibc = max((int(version) for version in versions), default=0)
+    assert glibc <= 34, f"{package}: needs glibc 2.{glibc}, Amazon Linux 2023 has 2.34"
+    print(
+        f"{package}: {package.stat().st_size / 1e6:.2f} MB,"
+        f" bootstrap {entry.file_size / 1e6:.2f} MB, glibc 2.{glibc}"
+    )
 PYTHON
