@@ -33,12 +33,14 @@ fn arrows_point_from_the_edge_to_the_domain() {
         ("shared/service", &["waybill-domain"]),
         ("shared/http", &["waybill-domain", "waybill-service"]),
         ("shared/embedded", &["waybill-domain", "waybill-service"]),
+        ("shared/aws", &["waybill-domain", "waybill-service", "waybill-http"]),
         ("shared/testkit", &["waybill-domain", "waybill-service"]),
         (
             "cli",
             &["waybill-domain", "waybill-service", "waybill-http", "waybill-embedded", "waybill-testkit"],
         ),
         ("tests", &[]),
+        ("tests/aws", &[]),
     ]);
     for (member, names) in dependencies() {
         let allowed = allowed.get(member.as_str()).unwrap_or_else(|| panic!("{member} has no rule here"));
