@@ -7,7 +7,7 @@ use std::str::FromStr;
 use waybill_embedded::EmbeddedStore;
 
 use crate::exit::{Failure, in_full};
-use crate::system::SystemClock;
+use waybill_system::SystemClock;
 
 /// The embedded backend on the real clock.
 pub(crate) type Store = EmbeddedStore<SystemClock>;

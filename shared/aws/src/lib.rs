@@ -3,7 +3,7 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`].
+//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`].
 
 pub mod clients;
 mod fault;
@@ -18,10 +18,12 @@ mod catalogue;
 pub mod queue;
 pub mod secrets;
 pub mod configuration;
+mod place;
 
 pub use clients::Clients;
 pub use configuration::ConfigSource;
 pub use ledger::DynamoLedger;
 pub use payloads::S3Payloads;
+pub use place::{NotSet, Place, ends_at};
 pub use queue::SqsQueue;
 pub use secrets::AwsSecrets;

@@ -35,11 +35,13 @@ pub struct TickLimits {
     pub pages: usize,
     /// Deliveries per page.
     pub page_size: usize,
+    /// From this time on no further delivery is begun.
+    pub until: Option<TimeMs>,
 }
 
 impl Default for TickLimits {
     fn default() -> Self {
-        Self { pages: 100, page_size: 100 }
+        Self { pages: 100, page_size: 100, until: None }
     }
 }
 
@@ -75,12 +77,12 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let now = self.clock.now();
         let mut from = None;
         for page in 0.. {
-            if page == limits.pages {
+            if page == limits.pages || self.is_over(limits) {
                 report.more = true;
                 break;
             }
             let due = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
-            from = self.page(config, due, &mut report, Pass::Due).await;
+            from = self.page(config, due, &mut report, Pass::Due, limits).await;
             if from.is_none() {
                 break;
             }
@@ -88,12 +90,12 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         // The other listing has cursors of its own.
         from = None;
         for page in 0.. {
-            if page == limits.pages {
+            if page == limits.pages || self.is_over(limits) {
                 report.more = true;
                 break;
             }
             let held = self.ledger.held(limits.page_size, from.as_ref()).await?;
-            from = self.page(config, held, &mut report, Pass::Held).await;
+            from = self.page(config, held, &mut report, Pass::Held, limits).await;
             if from.is_none() {
                 break;
             }
@@ -120,8 +122,13 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         page: Page<DeliveryKey>,
         report: &mut TickReport,
         pass: Pass,
+        limits: TickLimits,
     ) -> Option<Cursor> {
         for key in &page.items {
+            if self.is_over(limits) {
+                report.more = true;
+                return None;
+            }
             let done = match pass {
                 Pass::Due => self.look(config, key, report).await,
                 Pass::Held => self.look_held(config, key, report).await,
@@ -134,6 +141,10 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             }
         }
         page.next
+    }
+
+    fn is_over(&self, limits: TickLimits) -> bool {
+        limits.until.is_some_and(|until| self.clock.now() >= until)
     }
 
     async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
