@@ -7,9 +7,9 @@ use std::str::FromStr;
 use waybill_embedded::EmbeddedStore;
 
 use waybill_service::ports::in_full;
+use waybill_system::SystemClock;
 
 use crate::exit::Failure;
-use crate::system::SystemClock;
 
 /// The embedded backend on the real clock.
 pub(crate) type Store = EmbeddedStore<SystemClock>;

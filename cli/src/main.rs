@@ -4,11 +4,9 @@ mod backend;
 mod commands;
 mod exit;
 mod out;
-mod refusal;
 mod rehearse;
 mod serve;
 mod show;
-mod system;
 
 use std::process::ExitCode;
 

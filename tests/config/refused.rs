@@ -98,8 +98,10 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         (
             "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"ssm:/x\", \"secretsmanager:y\"]",
             &[
-                "line 7: producers.p.tokens[0]: is known, but not built in this version (env:NAME)",
-                "line 7: producers.p.tokens[1]: is known, but not built in this version (env:NAME)",
+                "line 7: producers.p.tokens[0]: is known on AWS alone: this backend resolves only env: \
+                 references (env:NAME)",
+                "line 7: producers.p.tokens[1]: is known on AWS alone: this backend resolves only env: \
+                 references (env:NAME)",
             ],
         ),
     ]);

@@ -1,11 +1,12 @@
 //! A check that no list names is a check that nobody sits.
 
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
     ("changes", include_str!("../../shared/testkit/src/conformance/changes.rs")),
     ("evidence", include_str!("../../shared/testkit/src/conformance/evidence.rs")),
     ("indexes", include_str!("../../shared/testkit/src/conformance/indexes.rs")),
     ("listings", include_str!("../../shared/testkit/src/conformance/listings.rs")),
     ("messages", include_str!("../../shared/testkit/src/conformance/messages.rs")),
+    ("polling", include_str!("../../shared/testkit/src/conformance/polling.rs")),
     ("receipts", include_str!("../../shared/testkit/src/conformance/receipts.rs")),
 ];
 

@@ -94,7 +94,8 @@ impl TestSecrets {
 }
 
 impl Secrets for TestSecrets {
-    async fn resolve(&self, SecretRef::Env(name): &SecretRef) -> Result<String, SecretError> {
+    async fn resolve(&self, reference: &SecretRef) -> Result<String, SecretError> {
+        let SecretRef::Env(name) = reference else { return Err(SecretError::Missing) };
         self.0.get(name.as_str()).map(|text| (*text).to_owned()).ok_or(SecretError::Missing)
     }
 }

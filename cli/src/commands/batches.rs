@@ -6,9 +6,9 @@ use std::io::{self, Read};
 
 use waybill_domain::identity::{EventId, TenantId};
 use waybill_service::event::{Event, MAX_EVENT_BYTES};
+use waybill_service::refusal::{Code, Refusal};
 
 use super::lines::{Line, Lines};
-use crate::refusal::{Code, Refusal};
 
 /// A line's number, and its event if it is one.
 pub(super) type Numbered = (u64, Result<Event, Refusal>);

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::timeline::timeline;
 use crate::show::{facts, table};
-use crate::system::SystemClock;
+use waybill_system::SystemClock;
 
 /// What can be done with deliveries.
 #[derive(Debug, clap::Subcommand)]

@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;
 use waybill_service::event::Event;
+use waybill_service::ingest::facts;
 use waybill_service::publish::{Published, Publisher};
 
 use super::Globals;
@@ -19,8 +20,8 @@ use super::config::{DEFAULT_FILE, load};
 use crate::backend::Store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
-use crate::refusal::{Code, Refusal};
-use crate::system::SystemClock;
+use waybill_service::refusal::{Code, Refusal};
+use waybill_system::SystemClock;
 
 /// What is published, under which configuration.
 #[derive(Debug, clap::Args)]
@@ -105,14 +106,4 @@ fn refused(output: Format, line: u64, refusal: &Refusal) {
         Format::Json => out::json(&json!({ "line": line, "error": refusal.facts() })),
         Format::Table => out::complain(format_args!("line {line}: {}", refusal.message)),
     }
-}
-
-/// One delivery, as publishing answers it on every path.
-pub(crate) fn facts(published: &Published) -> Value {
-    json!({
-        "delivery_id": published.delivery_id.as_str(),
-        "destination": published.destination.as_str(),
-        "state": published.state.as_str(),
-        "repeated": published.repeated,
-    })
 }

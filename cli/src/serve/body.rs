@@ -6,8 +6,9 @@ use axum::body::{Body, HttpBody as _};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use waybill_service::event::MAX_EVENT_BYTES;
+use waybill_service::ingest;
 
-use crate::refusal::{Code, Refusal};
+use waybill_service::refusal::{Code, Refusal};
 
 /// How long a body may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(30);
@@ -19,7 +20,7 @@ const DISCARDING: Duration = Duration::from_secs(5);
 
 /// Refuses a body that says itself that it is too large, before anything is done with it.
 pub(super) fn check_announced(body: &Body) -> Result<(), Refusal> {
-    if body.size_hint().lower() > MAX_EVENT_BYTES as u64 { Err(too_large()) } else { Ok(()) }
+    ingest::check_size(body.size_hint().lower())
 }
 
 /// The whole body.
@@ -27,7 +28,7 @@ pub(super) async fn collect(body: &mut Body) -> Result<Bytes, Refusal> {
     let reading = Limited::new(body, MAX_EVENT_BYTES).collect();
     match tokio::time::timeout(ARRIVAL, reading).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ingest::too_large()),
         Ok(Err(_)) => Err(Refusal::new(Code::InvalidJson, "the body broke off before its end")),
         Err(_) => Err(Refusal::new(
             Code::RequestTimeout,
@@ -48,8 +49,4 @@ pub(super) async fn discard(mut body: Body) {
     };
     // Whoever is slower than this does not get to read the answer.
     let _ = tokio::time::timeout(DISCARDING, reading).await;
-}
-
-fn too_large() -> Refusal {
-    Refusal::new(Code::PayloadTooLarge, format!("the body is too large (at most {MAX_EVENT_BYTES} bytes)"))
 }

@@ -1,7 +1,5 @@
-//! `POST /v1/events`: size → token → media type → parse → tenant → publish → 202.
-//!
-//! Never 2xx before the record is durable; a repeat is answered like the first time. Every refusal
-//! is one of the table in [`crate::refusal`], as `{"error": {"code", "field", "message"}}`.
+//! The door of `waybill serve`: a listening socket, whose requests are judged and answered by
+//! [`waybill_service::ingest`].
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,25 +7,25 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
-use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use waybill_domain::address::Locality;
+use waybill_domain::destination::SecretRef;
+use waybill_http::{EnvSecrets, Secrets as _};
 use waybill_service::config::Config;
-use waybill_service::event::Event;
+use waybill_service::ingest::{self, Answer, EVENTS_PATH, Head};
 use waybill_service::ports::Inbox as _;
 use waybill_service::publish::{Published, Publisher};
+use waybill_service::refusal::{Code, Refusal};
+use waybill_system::SystemClock;
 
-use super::authorize::identify;
 use super::body;
+use super::peer::is_on_this_machine;
 use super::stop::Stop;
 use crate::backend::Store;
-use crate::commands::publish::facts;
-use crate::refusal::{Code, Refusal};
-use crate::system::SystemClock;
 
 /// Takes events over HTTP.
 pub(super) struct Ingest {
@@ -40,7 +38,7 @@ impl Ingest {
     /// Serves until told to stop, then ends what was begun.
     pub(super) async fn serve(self, listener: TcpListener, stop: Stop) {
         let router = Router::new()
-            .route("/v1/events", post(events))
+            .route(EVENTS_PATH, post(events))
             .route("/healthz", get(health))
             .method_not_allowed_fallback(wrong_method)
             .fallback(nothing_here)
@@ -59,97 +57,63 @@ impl Ingest {
         body: &mut Body,
     ) -> Result<Vec<Published>, Refusal> {
         body::check_announced(body)?;
-        let caller = identify(&self.config, self.locality, peer, headers).await?;
-        check_media_type(headers)?;
-        let bytes = body::collect(body).await?;
-        let event = Event::parse(&bytes).map_err(|invalid| Refusal::of_event(invalid, bytes.len()))?;
-        if !caller.may_publish_for(&event.tenant) {
-            let message = format!("this token does not publish for tenant {}", event.tenant);
-            return Err(Refusal::new(Code::Forbidden, message));
-        }
+        let head = Head {
+            authorization: headers.get(AUTHORIZATION).map(HeaderValue::as_bytes),
+            content_type: headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes),
+            content_encoding: headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes),
+            is_local: self.locality == Locality::AllowLocal && is_on_this_machine(peer, headers),
+        };
+        let token = async |reference: &SecretRef| EnvSecrets.resolve(reference).await.ok();
+        let caller = ingest::judge(&self.config, head, token).await?;
+        let event = ingest::read(&caller, &body::collect(body).await?)?;
         // In a task of its own: a caller that hangs up must not stop it between record and wake-up.
-        let ingest = self.clone();
+        let door = self.clone();
         let publishing = tokio::spawn(async move {
-            let publisher = Publisher { ledger: &ingest.store, queue: &ingest.store, clock: &SystemClock };
-            publisher.publish(&ingest.config, event).await
+            let publisher = Publisher { ledger: &door.store, queue: &door.store, clock: &SystemClock };
+            ingest::publish(&publisher, &door.config, event).await
         });
         match publishing.await {
-            Ok(published) => published.map_err(Refusal::of_publish),
+            Ok(published) => published,
             Err(_) => Err(Refusal::new(Code::Unavailable, "not known to be accepted: publish it again")),
         }
     }
 }
 
 async fn events(
-    State(ingest): State<Arc<Ingest>>,
+    State(door): State<Arc<Ingest>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response {
     let (head, mut body) = request.into_parts();
-    match ingest.accept(peer, &head.headers, &mut body).await {
-        Ok(published) => {
-            let deliveries: Vec<Value> = published.iter().map(facts).collect();
-            answer(202, &json!({ "deliveries": deliveries }))
-        }
-        Err(refusal) => {
-            body::discard(body).await;
-            refuse(&refusal)
-        }
+    let outcome = door.accept(peer, &head.headers, &mut body).await;
+    if outcome.is_err() {
+        body::discard(body).await;
     }
+    write(Answer::of(&outcome))
 }
 
-async fn health(State(ingest): State<Arc<Ingest>>) -> Response {
-    match ingest.store.next_visible_at().await {
-        Ok(_) => answer(200, &json!({ "status": "ok" })),
-        Err(error) => refuse(&Refusal::unavailable(&error)),
-    }
+async fn health(State(door): State<Arc<Ingest>>) -> Response {
+    write(match door.store.next_visible_at().await {
+        Ok(_) => Answer::healthy(),
+        Err(error) => Answer::refusing(&Refusal::unavailable(&error)),
+    })
 }
 
 async fn wrong_method(request: Request) -> Response {
-    let allowed = if request.uri().path() == "/healthz" { "GET, HEAD" } else { "POST" };
-    let mut response = refuse(&Refusal::new(Code::MethodNotAllowed, format!("takes only {allowed}")));
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    response
+    write(Answer::wrong_method(request.uri().path()))
 }
 
 async fn nothing_here() -> Response {
-    refuse(&Refusal::new(Code::NotFound, "events go to POST /v1/events"))
+    write(Answer::nothing_here())
 }
 
-/// A browser on this machine asks before it sends JSON to somebody else's port, and is told no. What
-/// is compressed is refused, not undone: nobody knows how large it becomes.
-fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    if headers
-        .get_all(CONTENT_ENCODING)
-        .iter()
-        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
-    {
-        let message = "content-encoding is not taken; send the event as it is";
-        return Err(Refusal::new(Code::UnsupportedMediaType, message));
-    }
-    let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = given.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
-        return Ok(());
-    }
-    let message = "content-type is missing or is not application/json";
-    Err(Refusal::new(Code::UnsupportedMediaType, message))
-}
-
-fn refuse(refusal: &Refusal) -> Response {
-    let mut response = answer(refusal.code.status(), &json!({ "error": refusal.facts() }));
+fn write(answer: Answer) -> Response {
+    let mut response = Response::new(Body::from(answer.body.to_string()));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    match refusal.code {
-        Code::Unauthorized => headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-        Code::Unavailable => headers.insert(RETRY_AFTER, HeaderValue::from_static("1")),
-        _ => None,
-    };
-    response
-}
-
-fn answer(status: u16, facts: &Value) -> Response {
-    let mut response = Response::new(Body::from(facts.to_string()));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some((name, value)) = answer.header {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     response
 }

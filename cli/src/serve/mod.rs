@@ -4,11 +4,10 @@
 //! to stop (SIGTERM, SIGINT): no new connection, no new message; what is under way ends by itself
 //! within its own time. What does not is repaired by the next start, like after any crash.
 
-pub(crate) mod authorize;
 mod body;
 mod ingest;
 mod lock;
-mod log;
+mod peer;
 mod poll;
 mod secrets;
 mod stop;
@@ -30,7 +29,7 @@ use waybill_service::ports::Ports;
 use crate::backend::{Backend, Store};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
-use crate::system::{SystemClock, SystemDice};
+use waybill_system::{SystemClock, SystemDice};
 
 /// How the system is run.
 pub(crate) struct Settings {
@@ -56,7 +55,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
-    log::start();
+    waybill_system::log::start();
     let data = settings.backend.path();
     let _lock = lock::hold(data)?;
     let store = settings.backend.open_or_make()?;

@@ -31,7 +31,7 @@ async fn signing(reference: &SecretRef) -> Result<(), String> {
 }
 
 /// A producer's token. An empty one is none: nobody gets in by sending nothing.
-pub(super) async fn token(reference: &SecretRef) -> Result<String, String> {
+async fn token(reference: &SecretRef) -> Result<String, String> {
     match EnvSecrets.resolve(reference).await {
         Ok(text) if text.is_empty() => Err("it is empty".to_owned()),
         Ok(text) => Ok(text),

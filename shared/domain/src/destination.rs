@@ -94,17 +94,26 @@ impl fmt::Display for EventPattern {
 pub enum SecretRef {
     /// An environment variable of this process: `env:NAME`.
     Env(String),
+    /// A parameter of SSM's: `ssm:/path/name`.
+    Ssm(String),
+    /// A secret of Secrets Manager's, by name or ARN: `secretsmanager:name`.
+    SecretsManager(String),
 }
 
 impl SecretRef {
-    /// Reads `env:NAME`. The text is not echoed: people paste secrets where references belong.
+    /// Reads a reference. The text is not echoed: people paste secrets where references belong.
     pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
         let rule = "a reference to a secret, such as env:ACME_WEBHOOK_SECRET";
         let refuse = |fault: &str| Err(InvalidField::new(field, fault, rule));
         match text.split_once(':') {
             Some(("env", name)) if is_variable_name(name) => Ok(Self::Env(name.to_owned())),
             Some(("env", _)) => refuse("names no environment variable (A-Z a-z 0-9 _)"),
-            Some(("ssm" | "secretsmanager", _)) => refuse("this build resolves only env: references"),
+            Some(("ssm", name)) if is_name_on_aws(name) => Ok(Self::Ssm(name.to_owned())),
+            Some(("ssm", _)) => refuse("names no parameter (A-Z a-z 0-9 . _ - / :)"),
+            Some(("secretsmanager", name)) if is_name_on_aws(name) => {
+                Ok(Self::SecretsManager(name.to_owned()))
+            }
+            Some(("secretsmanager", _)) => refuse("names no secret (A-Z a-z 0-9 / _ + = . @ : -)"),
             _ => refuse("is not a reference; a secret itself must not stand here"),
         }
     }
@@ -116,10 +125,18 @@ fn is_variable_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// Names and ARNs alike; what exactly is allowed is for the service to say.
+fn is_name_on_aws(name: &str) -> bool {
+    (1..=2048).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+=.@:-".contains(&b))
+}
+
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SecretRef::Env(name) => write!(f, "env:{name}"),
+            SecretRef::Ssm(name) => write!(f, "ssm:{name}"),
+            SecretRef::SecretsManager(name) => write!(f, "secretsmanager:{name}"),
         }
     }
 }

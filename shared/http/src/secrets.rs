@@ -46,6 +46,9 @@ impl Secrets for EnvSecrets {
                 env::VarError::NotPresent => SecretError::Missing,
                 env::VarError::NotUnicode(_) => SecretError::NotText,
             }),
+            SecretRef::Ssm(_) | SecretRef::SecretsManager(_) => {
+                Err(SecretError::Unavailable("this backend resolves only env: references".to_owned()))
+            }
         }
     }
 }

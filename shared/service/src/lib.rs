@@ -1,4 +1,4 @@
-//! Waybill's use cases over ports: publish, consume, reconcile.
+//! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile.
 //!
 //! The order `load → admit → claim → send → settle → hand off → acknowledge` is written once, in
 //! [`consume`]; every other path uses its steps. What is decided is decided by `waybill_domain`;
@@ -9,6 +9,9 @@ pub mod config;
 pub mod config_file;
 pub mod event;
 pub mod publish;
+pub mod refusal;
+pub mod authorize;
+pub mod ingest;
 mod digest;
 mod notes;
 mod steps;

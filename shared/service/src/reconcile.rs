@@ -36,11 +36,13 @@ pub struct TickLimits {
     pub pages: usize,
     /// Deliveries per page.
     pub page_size: usize,
+    /// From this time on no further delivery is begun.
+    pub until: Option<TimeMs>,
 }
 
 impl Default for TickLimits {
     fn default() -> Self {
-        Self { pages: 100, page_size: 100 }
+        Self { pages: 100, page_size: 100, until: None }
     }
 }
 
@@ -77,7 +79,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         for pass in [Pass::Due, Pass::Held] {
             let mut from = None;
             for page in 0.. {
-                if page == limits.pages {
+                if page == limits.pages || self.is_over(limits) {
                     report.more = true;
                     break;
                 }
@@ -85,7 +87,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                     Pass::Due => self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?,
                     Pass::Held => self.ledger.held(limits.page_size, from.as_ref()).await?,
                 };
-                from = self.page(config, found, &mut report, pass).await;
+                from = self.page(config, found, &mut report, pass, limits).await;
                 if from.is_none() {
                     break;
                 }
@@ -113,8 +115,13 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         page: Page<DeliveryKey>,
         report: &mut TickReport,
         pass: Pass,
+        limits: TickLimits,
     ) -> Option<Cursor> {
         for key in &page.items {
+            if self.is_over(limits) {
+                report.more = true;
+                return None;
+            }
             let done = match pass {
                 Pass::Due => self.look(config, key, report).await,
                 Pass::Held => self.look_held(config, key, report).await,
@@ -127,6 +134,10 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             }
         }
         page.next
+    }
+
+    fn is_over(&self, limits: TickLimits) -> bool {
+        limits.until.is_some_and(|until| self.clock.now() >= until)
     }
 
     async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {

@@ -22,7 +22,7 @@ use waybill_service::publish::Publisher;
 use super::Poller;
 use crate::backend::{Backend, Store};
 use crate::serve::stop::Stop;
-use crate::system::{SystemClock, SystemDice};
+use waybill_system::{SystemClock, SystemDice};
 
 const CONFIG: &str = "[destinations.d]\ntenants = [\"t\"]\nurl = \"https://d.example.com/\"\n\
                       secrets = [\"env:S\"]\nevent_types = [\"*\"]\ntimeout = \"1s\"\n";

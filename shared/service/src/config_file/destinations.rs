@@ -1,6 +1,6 @@
 //! `[destinations.NAME]`: where a recipient is, what signs for it, and how it wants to be treated.
 
-use waybill_domain::address::{Locality, RecipientUrl};
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
@@ -9,6 +9,7 @@ use waybill_domain::time::DurationMs;
 
 use super::policies::{self, DEFAULT, Policies};
 use super::reader::{Entry, Keys, NOT_BUILT, Section};
+use super::{Rules, SecretStores};
 
 const KEYS: Keys = Keys {
     built: &[
@@ -29,16 +30,16 @@ const KEYS: Keys = Keys {
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
 
-pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, locality: Locality) -> Option<Destination> {
+pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
     let name = entry.parsed_name(|name| DestinationName::parse(name));
     let section = entry.as_section(&KEYS)?;
     let url = section
         .require("url", "https:// and a public host")
-        .and_then(|entry| entry.parsed(|field, text| RecipientUrl::parse(field, text, locality)));
+        .and_then(|entry| entry.parsed(|field, text| RecipientUrl::parse(field, text, rules.locality)));
     let tenants = tenants(&section);
     let secrets = section
         .require("secrets", SECRETS_RULE)
-        .and_then(|entry| entry.parsed_list(1, 2, SECRETS_RULE, secret));
+        .and_then(|entry| entry.parsed_list(1, 2, SECRETS_RULE, |item| secret(item, rules)));
     let policy = match section.get("policy") {
         Some(entry) => policies::named(&entry, policies),
         None => policies.get(DEFAULT).copied(),
@@ -115,12 +116,13 @@ pub(super) fn tenants(section: &Section<'_, '_>) -> Option<Vec<TenantId>> {
 const SECRETS_RULE: &str = "one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating";
 
 /// A reference to a secret. The text is never echoed: it may be the secret itself.
-pub(super) fn secret(item: &Entry<'_, '_>) -> Option<SecretRef> {
-    if item.as_text()?.starts_with("ssm:") || item.as_text()?.starts_with("secretsmanager:") {
-        item.refuse(NOT_BUILT, "env:NAME");
+pub(super) fn secret(item: &Entry<'_, '_>, rules: Rules) -> Option<SecretRef> {
+    let reference = item.parsed(SecretRef::parse)?;
+    if rules.secrets == SecretStores::Environment && !matches!(reference, SecretRef::Env(_)) {
+        item.refuse("is known on AWS alone: this backend resolves only env: references", "env:NAME");
         return None;
     }
-    item.parsed(SecretRef::parse)
+    Some(reference)
 }
 
 fn owner(field: &str, text: &str) -> Result<String, InvalidField> {

@@ -39,9 +39,36 @@ const KEYS: Keys = Keys {
     later: &["sources", "schedules", "operators"],
 };
 
-/// Reads and checks a whole configuration. `locality` says whether recipients on this machine and
-/// plain HTTP are taken. The revision is derived from the text: the same text, the same revision.
-pub fn parse(text: &str, locality: Locality) -> Result<Config, Vec<ConfigFault>> {
+/// What a configuration may say depends on where it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether recipients on this machine and plain HTTP are taken.
+    pub locality: Locality,
+    /// Which references to secrets can be resolved there.
+    pub secrets: SecretStores,
+}
+
+/// The stores of secrets that a backend can ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SecretStores {
+    /// The environment alone: `env:`.
+    #[default]
+    Environment,
+    /// Those of AWS too: `ssm:` and `secretsmanager:`.
+    Aws,
+}
+
+/// The rules of the embedded backend.
+impl From<Locality> for Rules {
+    fn from(locality: Locality) -> Self {
+        Self { locality, secrets: SecretStores::Environment }
+    }
+}
+
+/// Reads and checks a whole configuration. The revision is derived from the text: the same text,
+/// the same revision.
+pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFault>> {
+    let rules = rules.into();
     let faults = Faults::new(text);
     let (root, broken) = DeTable::parse_recoverable(text);
     for error in &broken {
@@ -51,7 +78,7 @@ pub fn parse(text: &str, locality: Locality) -> Result<Config, Vec<ConfigFault>>
         // What a broken file seems to say would only add faults that are none.
         return Err(faults.into_list());
     }
-    let config = read(&Section::root(root.get_ref(), &faults, &KEYS), &revision(text), locality);
+    let config = read(&Section::root(root.get_ref(), &faults, &KEYS), &revision(text), rules);
     match (faults.into_list(), config) {
         (none, Some(config)) if none.is_empty() => Ok(config),
         (faults, _) => Err(faults),
@@ -59,11 +86,11 @@ pub fn parse(text: &str, locality: Locality) -> Result<Config, Vec<ConfigFault>>
 }
 
 /// Reads every table, so that every fault is found; what it returns counts only if there is none.
-fn read(root: &Section<'_, '_>, revision: &str, locality: Locality) -> Option<Config> {
+fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> {
     let policies = policies::read(root);
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
     for entry in root.tables("destinations") {
-        if let Some(destination) = destinations::read(&entry, &policies, locality) {
+        if let Some(destination) = destinations::read(&entry, &policies, rules) {
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
     }
@@ -72,7 +99,8 @@ fn read(root: &Section<'_, '_>, revision: &str, locality: Locality) -> Option<Co
         // be dead-lettered as `destination_removed`.
         root.missing("destinations", "at least one [destinations.NAME]");
     }
-    let producers = root.tables("producers").iter().filter_map(producers::read).collect();
+    let producers = root.tables("producers");
+    let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
     let revision = ConfigRevision::parse(revision).ok()?;

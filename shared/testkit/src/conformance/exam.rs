@@ -58,16 +58,29 @@ macro_rules! ledger_exam {
 #[macro_export]
 macro_rules! queue_exam {
     ($fresh:path) => {
+        $crate::message_exam!($fresh);
+        $crate::__queue_tests!($fresh, polling: [
+            the_earliest_visible_is_received_first,
+            an_empty_queue_has_no_next_message,
+            the_whole_window_is_used_to_its_end,
+            the_next_visible_time_is_told,
+        ]);
+    };
+}
+
+/// The same for a queue that keeps no order and tells nobody when its next message becomes visible,
+/// as SQS: every check but those of polling.
+#[macro_export]
+macro_rules! message_exam {
+    ($fresh:path) => {
         $crate::__queue_tests!($fresh, messages: [
             a_message_comes_as_it_was_sent,
             an_empty_queue_answers_nothing,
             message_ids_are_all_different,
             no_more_is_received_than_asked_for,
-            the_earliest_visible_is_received_first,
             c21_a_delay_is_never_early,
             a_delay_of_the_whole_window_is_taken,
             c19_a_delay_over_the_window_is_refused_and_sends_nothing,
-            the_next_visible_time_is_told,
             concurrent_receivers_share_no_message,
             c37_a_burial_keeps_body_and_attributes,
             burials_lie_in_their_order,

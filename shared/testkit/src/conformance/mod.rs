@@ -2,7 +2,9 @@
 //!
 //! A check knows no backend. It is handed a fresh one and panics with what it found. The macros
 //! [`ledger_exam!`](crate::ledger_exam) and [`queue_exam!`](crate::queue_exam) make one test of
-//! each check, so that a small backend is held to what the real one does, and the other way round.
+//! each check, so that a small backend is held to what the real one does, and the other way round. A
+//! queue that keeps no order and tells nobody when its next message becomes visible (SQS) sits
+//! [`message_exam!`](crate::message_exam), which is the queue's exam without `polling`.
 //! Numbers in names are those of the list of known faults (`C15`…).
 
 pub mod changes;
@@ -12,6 +14,7 @@ pub mod fixture;
 pub mod indexes;
 pub mod listings;
 pub mod messages;
+pub mod polling;
 pub mod receipts;
 
 use std::collections::BTreeMap;
@@ -39,6 +42,23 @@ pub trait QueueCandidate: Send + Sync {
 
     /// Lets the time pass: a virtual clock is moved, the real one is waited for.
     fn pass(&self, span: DurationMs) -> impl Future<Output = ()> + Send;
+
+    /// How far off a check may be in time: nothing on a virtual clock; where the time is real, what
+    /// the calls themselves take.
+    fn grain(&self) -> DurationMs {
+        DurationMs::from_ms(1)
+    }
+
+    /// Lets a span pass but for its last grain: what it is for has not come yet.
+    fn pass_until_just_before(&self, span: DurationMs) -> impl Future<Output = ()> + Send {
+        self.pass(DurationMs::from_ms(span.as_ms().saturating_sub(self.grain().as_ms())))
+    }
+
+    /// Lets the grain pass that was left, and where the time is real, one more to be sure.
+    fn pass_the_rest(&self) -> impl Future<Output = ()> + Send {
+        let grain = self.grain().as_ms();
+        self.pass(DurationMs::from_ms(if grain == 1 { 1 } else { 2 * grain }))
+    }
 }
 
 /// A message found in the dead-letter queue.

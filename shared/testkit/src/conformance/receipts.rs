@@ -10,9 +10,9 @@ use super::messages::{VISIBILITY, ids, receive, send};
 pub async fn what_is_not_acknowledged_comes_again<C: QueueCandidate>(c: C) {
     let id = send(&c, "work", 0).await;
     let first = receive(&c, 10).await;
-    c.pass(DurationMs::from_ms(VISIBILITY.as_ms() - 1)).await;
-    assert_eq!(receive(&c, 10).await, [], "1 ms before the visibility timeout");
-    c.pass(DurationMs::from_ms(1)).await;
+    c.pass_until_just_before(VISIBILITY).await;
+    assert_eq!(receive(&c, 10).await, [], "just before the visibility timeout");
+    c.pass_the_rest().await;
     let second = receive(&c, 10).await;
     assert_eq!(ids(&second), [&id]);
     assert_eq!((second[0].body.as_str(), second[0].receive_count), ("work", 2));
@@ -83,9 +83,9 @@ pub async fn hiding_until_later_keeps_it_hidden_until_then<C: QueueCandidate>(c:
     let id = send(&c, "long", 0).await;
     let long = receive(&c, 1).await;
     c.queue().hide_until(&long[0].receipt, c.now().plus(DurationMs::from_secs(5))).await.expect("an answer");
-    c.pass(DurationMs::from_ms(4999)).await;
+    c.pass_until_just_before(DurationMs::from_secs(5)).await;
     assert_eq!(receive(&c, 10).await, []);
-    c.pass(DurationMs::from_ms(1)).await;
+    c.pass_the_rest().await;
     assert_eq!(ids(&receive(&c, 10).await), [&id]);
 }
 

@@ -6,7 +6,7 @@ use std::panic;
 use tracing_subscriber::EnvFilter;
 
 /// Starts the log of this process.
-pub(super) fn start() {
+pub fn start() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false);
     // Somebody who set up a log before keeps it.

@@ -1,29 +1,12 @@
-//! The wall clock and the dice of a real machine: what everything else takes as a port.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! Chance, from the operating system.
 
 use waybill_domain::identity::WriteToken;
-use waybill_domain::time::TimeMs;
-use waybill_service::ports::{Clock, Dice};
-
-/// The operating system's wall clock.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> TimeMs {
-        let ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
-        };
-        TimeMs::from_unix_ms(ms)
-    }
-}
+use waybill_service::ports::Dice;
 
 /// The operating system's source of randomness. If it has none, the record that asked is left for
 /// later: a guessable token would be worse.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SystemDice;
+pub struct SystemDice;
 
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

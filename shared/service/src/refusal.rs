@@ -18,15 +18,16 @@
 //! | 422 | `no_subscriber` | the event names no destination, and nobody subscribes to its type |
 //! | 503 | `unavailable` | the store refuses: publish the same event again |
 
+use crate::event::MAX_PAYLOAD_BYTES;
+use crate::ports::PortError;
+use crate::publish::PublishError;
 use serde_json::{Map, Value};
 use waybill_domain::fault::InvalidField;
-use waybill_service::event::MAX_PAYLOAD_BYTES;
-use waybill_service::ports::PortError;
-use waybill_service::publish::PublishError;
 
 /// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+#[expect(missing_docs, reason = "the table above says what each is for")]
+pub enum Code {
     InvalidJson,
     InvalidField,
     Unauthorized,
@@ -63,36 +64,38 @@ impl Code {
     }
 
     /// The status over HTTP.
-    pub(crate) const fn status(self) -> u16 {
+    pub const fn status(self) -> u16 {
         self.row().0
     }
 
     /// The code as it is written.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         self.row().1
     }
 }
 
 /// A refusal: what kind, of which field, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) code: Code,
+pub struct Refusal {
+    /// What kind.
+    pub code: Code,
     field: Option<String>,
-    pub(crate) message: String,
+    /// What is wrong, in one sentence.
+    pub message: String,
     /// Of a conflict: the stored bytes' and the given bytes'.
     digests: Option<Box<(String, String)>>,
     /// What the store said: for who runs it, never for a caller over HTTP.
-    pub(crate) cause: Option<String>,
+    pub cause: Option<String>,
 }
 
 impl Refusal {
     /// A refusal that is about no field.
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, field: None, message: message.into(), digests: None, cause: None }
     }
 
     /// The event, which had `length` bytes, is not one.
-    pub(crate) fn of_event(invalid: InvalidField, length: usize) -> Self {
+    pub fn of_event(invalid: InvalidField, length: usize) -> Self {
         let code = match invalid.field.as_str() {
             "event" => Code::InvalidJson,
             "payload" if length > MAX_PAYLOAD_BYTES => Code::PayloadTooLarge,
@@ -102,7 +105,7 @@ impl Refusal {
     }
 
     /// A well-formed event was not accepted. What a store says is for the log alone.
-    pub(crate) fn of_publish(error: PublishError) -> Self {
+    pub fn of_publish(error: PublishError) -> Self {
         let message = error.to_string();
         match error {
             PublishError::Invalid(invalid) => {
@@ -125,7 +128,7 @@ impl Refusal {
     }
 
     /// The store refuses.
-    pub(crate) fn unavailable(error: &PortError) -> Self {
+    pub fn unavailable(error: &PortError) -> Self {
         let cause = error.in_full();
         tracing::error!(error = cause, "a store refuses");
         let when = match error {
@@ -136,7 +139,7 @@ impl Refusal {
     }
 
     /// The same facts as JSON.
-    pub(crate) fn facts(&self) -> Value {
+    pub fn facts(&self) -> Value {
         let mut facts = Map::new();
         let mut put = |key: &str, value: &str| facts.insert(key.to_owned(), Value::from(value));
         put("code", self.code.as_str());

@@ -1,0 +1,33 @@
+//! The consumer function. This file wires; the event is translated in [`handler`].
+
+mod handler;
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::value::RawValue;
+use waybill_aws::clients::{Clients, Limits};
+use waybill_aws::{AwsSecrets, Place};
+use waybill_http::HttpRecipient;
+use waybill_service::ports::Ports;
+use waybill_system::{SystemClock, SystemDice, log};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    log::start();
+    let place = Place::from_environment()?;
+    let clients = Clients::load(Limits::default()).await;
+    let configuration = &place.configuration(&clients, SystemClock);
+    let secrets = AwsSecrets::new(clients.clone(), SystemClock);
+    let ports = &Ports {
+        ledger: place.ledger(&clients),
+        queue: place.queue(&clients),
+        recipient: HttpRecipient::new(SystemClock, place.locality()).with_secrets(secrets),
+        clock: SystemClock,
+        dice: SystemDice,
+    };
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
+        let config = configuration.current().await?;
+        let ends_at = waybill_aws::ends_at(event.context.deadline);
+        Ok(handler::handle(ports, &config, &event.payload, ends_at).await?)
+    }))
+    .await
+}

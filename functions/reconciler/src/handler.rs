@@ -1,0 +1,41 @@
+//! One tick for each trigger, whatever the trigger says: the ledger knows what is due.
+//!
+//! It ends before the function does; what is left is the next tick's. Answers what it did, for
+//! whoever invokes it by hand.
+
+use serde::Serialize;
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
+use waybill_service::ports::{Clock, Dice, Ledger, PortResult, Queue};
+use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
+
+/// What is kept of the function's time: a step that was begun must end, whatever its calls take.
+const TO_END: DurationMs = DurationMs::from_secs(10);
+
+/// What a tick did.
+#[derive(Debug, Serialize)]
+pub(crate) struct Done {
+    looked_at: usize,
+    woken: usize,
+    ended: usize,
+    told: usize,
+    lifted: usize,
+    held: usize,
+    failed: usize,
+    more: bool,
+}
+
+/// One tick.
+pub(crate) async fn handle<L: Ledger, Q: Queue, C: Clock, D: Dice>(
+    reconciler: &Reconciler<'_, L, Q, C, D>,
+    config: &Config,
+    ends_at: TimeMs,
+) -> PortResult<Done> {
+    let limits = TickLimits { until: Some(ends_at.minus(TO_END)), ..TickLimits::default() };
+    let TickReport { looked_at, woken, ended, told, lifted, held, failed, more, .. } =
+        reconciler.tick(config, limits).await?;
+    Ok(Done { looked_at, woken, ended, told, lifted, held, failed, more })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! One tick on the memory backend.
+
+use serde_json::json;
+use waybill_domain::address::Locality;
+use waybill_service::config_file;
+use waybill_service::event::Event;
+use waybill_service::ports::Queue as _;
+use waybill_service::publish::Publisher;
+use waybill_testkit::clock::VirtualClock;
+use waybill_testkit::dice::FixedDice;
+use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
+
+use super::*;
+
+const CONFIG: &str = "
+[destinations.books]
+tenants = [\"acme\"]
+url = \"https://books.example.com/hooks\"
+secrets = [\"env:S\"]
+";
+
+#[tokio::test]
+async fn a_tick_wakes_what_is_stale_and_leaves_the_rest_when_the_time_is_over() {
+    let clock = VirtualClock::default();
+    let (ledger, queue) = (MemoryLedger::default(), MemoryQueue::new(&clock, QueueRules::default()));
+    let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
+    for n in 1..=3 {
+        let event = json!({
+            "event_id": format!("evt-{n}"), "tenant": "acme", "type": "lease.signed",
+            "destination": "books", "payload": {},
+        });
+        let publisher = Publisher { ledger: &ledger, queue: &queue, clock: &clock };
+        publisher.publish(&config, Event::parse(event.to_string().as_bytes()).unwrap()).await.unwrap();
+    }
+    assert_eq!(queue.window(), DurationMs::from_secs(900));
+    queue.purge();
+    clock.advance(DurationMs::from_secs(301));
+    let reconciler =
+        Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &FixedDice::showing(0.5) };
+
+    let too_late = handle(&reconciler, &config, clock.now().plus(TO_END)).await.unwrap();
+    assert_eq!((too_late.looked_at, too_late.woken, too_late.more), (0, 0, true));
+    assert_eq!(queue.messages().len(), 0);
+
+    let done = handle(&reconciler, &config, clock.now().plus(DurationMs::from_secs(60))).await.unwrap();
+    assert_eq!((done.looked_at, done.woken, done.more), (3, 3, false));
+    assert_eq!(queue.messages().len(), 3);
+}

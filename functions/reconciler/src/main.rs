@@ -1,0 +1,26 @@
+//! The reconciler function. This file wires; the time is translated in [`handler`].
+
+mod handler;
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::value::RawValue;
+use waybill_aws::Place;
+use waybill_aws::clients::{Clients, Limits};
+use waybill_service::reconcile::Reconciler;
+use waybill_system::{SystemClock, SystemDice, log};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    log::start();
+    let place = Place::from_environment()?;
+    let clients = Clients::load(Limits::default()).await;
+    let configuration = &place.configuration(&clients, SystemClock);
+    let (ledger, queue) = (place.ledger(&clients), place.queue(&clients));
+    let reconciler = &Reconciler { ledger: &ledger, queue: &queue, clock: &SystemClock, dice: &SystemDice };
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
+        let config = configuration.current().await?;
+        let ends_at = waybill_aws::ends_at(event.context.deadline);
+        Ok(handler::handle(reconciler, &config, ends_at).await?)
+    }))
+    .await
+}

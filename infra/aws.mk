@@ -1,0 +1,61 @@
+# What the AWS backend adds to the Makefile. `include`d there; needs $(CARGO) from it.
+
+CARGO ?= cargo
+AWS_LOCAL_PORT ?= 4566
+AWS_LOCAL_CONFIG ?= waybill.example.toml
+# Functions for this machine: quick has the optimisations of release without the minutes of fat LTO.
+AWS_LOCAL_PROFILE ?= quick
+
+AWS_VENV := .cache/aws-venv
+CHECK_VENV := .cache/check-venv
+PACKAGE_VENV := .cache/package-venv
+TERRAFORM_IN := infra/local/terraform.sh
+FUNCTIONS := ingest consumer reconciler
+FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
+
+.PHONY: test-infra check-infra functions aws-local aws-local-down test-aws package
+
+test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
+	$(TERRAFORM_IN) infra fmt -check -diff -recursive
+	$(TERRAFORM_IN) infra init -backend=false -input=false -no-color >/dev/null
+	$(TERRAFORM_IN) infra validate -no-color
+	$(TERRAFORM_IN) infra/environments/account init -backend=false -input=false -no-color >/dev/null
+	$(TERRAFORM_IN) infra/environments/account validate -no-color
+	$(TERRAFORM_IN) infra/environments/local init -backend=false -input=false -no-color >/dev/null
+	$(TERRAFORM_IN) infra/environments/local validate -no-color
+	$(TERRAFORM_IN) infra test -no-color
+
+check-infra: $(CHECK_VENV)/installed ## Checkov over the Terraform; every skip has its reason there
+	$(CHECK_VENV)/bin/checkov --directory infra --framework terraform --skip-download --compact --quiet
+
+functions: ## Build the functions for this machine
+	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) $(FUNCTION_PACKAGES)
+
+aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Docker, or on AWS_ENDPOINT_URL
+	$(AWS_VENV)/bin/python infra/local/local_aws.py up --port $(AWS_LOCAL_PORT) \
+		--binaries target/$(AWS_LOCAL_PROFILE) --config $(AWS_LOCAL_CONFIG)
+
+aws-local-down: $(AWS_VENV)/installed ## End the local AWS
+	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
+
+test-aws: functions $(AWS_VENV)/installed ## The deployed functions, seen from outside, on a local AWS of their own
+	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=../../target/$(AWS_LOCAL_PROFILE) \
+		../../$(AWS_VENV)/bin/python -m unittest -v
+
+package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package
+	infra/local/package.sh $(PACKAGE_VENV) $(FUNCTIONS)
+
+$(AWS_VENV)/installed: infra/requirements.txt
+	python3 -m venv $(AWS_VENV)
+	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(CHECK_VENV)/installed: infra/requirements-check.txt
+	python3 -m venv $(CHECK_VENV)
+	$(CHECK_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(PACKAGE_VENV)/installed: infra/requirements-package.txt
+	python3 -m venv $(PACKAGE_VENV)
+	$(PACKAGE_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@

@@ -1,0 +1,14 @@
+output "ingest_url" {
+  description = "Producers post to this, followed by /v1/events."
+  value       = module.waybill.ingest_url
+}
+
+output "environment" {
+  description = "What `waybill --backend aws` reads: `eval \"$(terraform output -raw environment)\"`."
+  value = join("\n", [
+    "export WAYBILL_TABLE='${module.waybill.table}'",
+    "export WAYBILL_QUEUE_URL='${module.waybill.queue_url}'",
+    "export WAYBILL_DLQ_URL='${module.waybill.dlq_url}'",
+    "export WAYBILL_BUCKET='${module.waybill.bucket}'",
+  ])
+}

@@ -1,0 +1,4 @@
+output "waybill" {
+  description = "Everything that the module puts out."
+  value       = module.waybill
+}

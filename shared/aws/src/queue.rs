@@ -1,0 +1,109 @@
+//! The queue: wake-ups with a delay, and the way into the dead-letter queue.
+//!
+//! Delays are whole seconds, rounded up; what is over the queue's window is refused here, whatever
+//! the service would make of it. A message's group is a short hash of tenant and destination, so
+//! that fair queues keep a noisy one from delaying the rest.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::MessageAttributeValue;
+use sha2::{Digest, Sha256};
+use waybill_domain::envelope::{Decoded, Facts, decode};
+use waybill_domain::identity::MessageId;
+use waybill_domain::time::DurationMs;
+use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue};
+
+use crate::fault::{Fault, QUEUE, of_sdk};
+
+/// The longest delay of a message.
+pub const WINDOW: DurationMs = DurationMs::from_secs(900);
+
+/// A queue and its dead-letter queue.
+#[derive(Debug, Clone)]
+pub struct SqsQueue {
+    client: Client,
+    url: String,
+    dlq_url: String,
+}
+
+impl SqsQueue {
+    /// The queues under these addresses.
+    pub fn new(client: Client, url: impl Into<String>, dlq_url: impl Into<String>) -> Self {
+        Self { client, url: url.into(), dlq_url: dlq_url.into() }
+    }
+}
+
+impl Queue for SqsQueue {
+    fn window(&self) -> DurationMs {
+        WINDOW
+    }
+
+    async fn send(&self, message: Outgoing) -> PortResult<MessageId> {
+        let delay = DurationMs::from_secs(message.delay.whole_secs_up());
+        let delay_s = i32::try_from(delay.whole_secs_up()).ok().filter(|_| delay <= WINDOW);
+        let Some(delay_s) = delay_s else {
+            let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
+            return Err(Fault::Refused(fault).at(QUEUE));
+        };
+        let sending = self
+            .client
+            .send_message()
+            .queue_url(&self.url)
+            .delay_seconds(delay_s)
+            .set_message_group_id(group(&message.body))
+            .message_body(message.body);
+        let sent = sending.send().await.map_err(|error| of_sdk(QUEUE, error))?;
+        message_id(sent.message_id)
+    }
+
+    async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
+        let mut burying = self
+            .client
+            .send_message()
+            .queue_url(&self.dlq_url)
+            .set_message_group_id(group(&burial.body))
+            .message_body(burial.body);
+        for (name, value) in burial.attributes.into_iter().filter(|(_, value)| !value.is_empty()) {
+            burying = burying.message_attributes(name, attribute(value)?);
+        }
+        let buried = burying.send().await.map_err(|error| of_sdk(QUEUE, error))?;
+        message_id(buried.message_id)
+    }
+}
+
+/// The group of a message: 16 hexadecimal digits, where the body says whose it is.
+fn group(body: &str) -> Option<String> {
+    let facts = match decode(body) {
+        Decoded::WakeUp(wakeup) => wakeup.facts,
+        Decoded::DeadLetter(letter) => letter.facts,
+        Decoded::Newer(_) | Decoded::Undecodable(_) => return None,
+    };
+    let Facts { tenant, destination, .. } = facts;
+    let digest = Sha256::digest(format!("{tenant}#{destination}"));
+    Some(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn attribute(value: String) -> PortResult<MessageAttributeValue> {
+    MessageAttributeValue::builder()
+        .data_type("String")
+        .string_value(value)
+        .build()
+        .map_err(|error| PortError::NeedsPerson { port: QUEUE, cause: Box::new(error) })
+}
+
+fn message_id(told: Option<String>) -> PortResult<MessageId> {
+    // The message is stored; without its name nobody could tell, so it may be sent once more.
+    let told = told.ok_or_else(|| Fault::Passing("SQS named no message".to_owned()).at(QUEUE))?;
+    MessageId::parse(told).map_err(|fault| Fault::Refused(format!("SQS named a message: {fault}")).at(QUEUE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_says_nothing_of_its_delivery_has_no_group() {
+        for body in ["", "not json", "{}", r#"{"waybill":2}"#] {
+            assert_eq!(group(body), None, "{body:?}");
+        }
+    }
+}

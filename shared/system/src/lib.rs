@@ -1,0 +1,10 @@
+//! A real machine: its wall clock, its source of randomness, and the log on its standard error.
+//!
+//! What everything else takes as a port or never sees; the command line and the functions share it.
+
+mod clock;
+mod dice;
+pub mod log;
+
+pub use clock::SystemClock;
+pub use dice::SystemDice;

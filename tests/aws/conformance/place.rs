@@ -1,0 +1,79 @@
+//! A table, a bucket and queues of one's own, made for one test.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
+    ProjectionType, ScalarAttributeType,
+};
+use aws_sdk_s3::types::CreateBucketConfiguration;
+use waybill_aws::Clients;
+use waybill_aws::clients::Limits;
+use waybill_aws::table::{INDEXES, PK, SK};
+
+/// Clients of the local AWS. Tests never speak to a real one.
+pub(crate) async fn clients() -> Clients {
+    let endpoint = std::env::var("AWS_ENDPOINT_URL").unwrap_or_default();
+    let is_local =
+        ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|at| endpoint.starts_with(at));
+    assert!(is_local, "AWS_ENDPOINT_URL is {endpoint:?}: `make test-aws` starts a local AWS and names it");
+    Clients::load(Limits { attempts: 5, ..Limits::default() }).await
+}
+
+/// A name that nobody else has.
+pub(crate) fn name(of: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
+    format!("{of}-{}-{now}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A table with the keys and indexes of the ledger.
+pub(crate) async fn table(clients: &Clients) -> String {
+    let name = name("ledger");
+    let key = |attribute: &str, kind| {
+        KeySchemaElement::builder().attribute_name(attribute).key_type(kind).build().unwrap()
+    };
+    let text = |attribute: &str| {
+        let definition = AttributeDefinition::builder().attribute_name(attribute);
+        definition.attribute_type(ScalarAttributeType::S).build().unwrap()
+    };
+    let mut making = clients
+        .dynamo
+        .create_table()
+        .table_name(&name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .attribute_definitions(text(PK))
+        .attribute_definitions(text(SK))
+        .key_schema(key(PK, KeyType::Hash))
+        .key_schema(key(SK, KeyType::Range));
+    for index in INDEXES {
+        let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
+        let made = GlobalSecondaryIndex::builder()
+            .index_name(index.name)
+            .key_schema(key(index.partition, KeyType::Hash))
+            .key_schema(key(index.sort, KeyType::Range))
+            .projection(keys_only)
+            .build()
+            .unwrap();
+        making = making
+            .global_secondary_indexes(made)
+            .attribute_definitions(text(index.partition))
+            .attribute_definitions(text(index.sort));
+    }
+    making.send().await.unwrap();
+    name
+}
+
+/// A bucket.
+pub(crate) async fn bucket(clients: &Clients) -> String {
+    let name = name("payloads");
+    let region = clients.s3.config().region().map(ToString::to_string);
+    // The one region that is not named when a bucket is made in it.
+    let elsewhere = region.filter(|region| region != "us-east-1").map(|region| {
+        CreateBucketConfiguration::builder().location_constraint(region.as_str().into()).build()
+    });
+    let making = clients.s3.create_bucket().bucket(&name).set_create_bucket_configuration(elsewhere);
+    making.send().await.unwrap();
+    name
+}

@@ -1,0 +1,1 @@
+//! Tests against a local AWS. See `conformance/`.
