@@ -34,7 +34,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, locality: Localit
     let section = entry.as_section(&KEYS)?;
     let url = section
         .require("url", "https:// and a public host")
-        .and_then(|entry| entry.parsed(|field, text| RecipientUrl::parse(field, text, locality)));
+        .and_then(|entry| entry.parsed(|field, text| url(field, text, locality)));
     let tenants = tenants(&section);
     let secrets = section
         .require("secrets", SECRETS_RULE)
@@ -101,6 +101,16 @@ impl Optional {
 fn event_types(entry: &Entry<'_, '_>) -> Option<Vec<EventPattern>> {
     entry.parsed_list(0, usize::MAX, "each event type once", |item| {
         item.parsed(|_, text| EventPattern::parse(text))
+    })
+}
+
+/// What only the switch for local trials would take is refused with its name.
+fn url(field: &str, text: &str, locality: Locality) -> Result<RecipientUrl, InvalidField> {
+    RecipientUrl::parse(field, text, locality).map_err(|mut invalid| {
+        if RecipientUrl::parse(field, text, Locality::AllowLocal).is_ok() {
+            invalid.rule.push_str("; plain HTTP and this machine for local trials only, with --allow-local");
+        }
+        invalid
     })
 }
 
