@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use waybill_embedded::EmbeddedStore;
-
 use waybill_service::ports::in_full;
 use waybill_system::SystemClock;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, said_once};
 
 /// The embedded backend on the real clock.
 pub(crate) type Store = EmbeddedStore<SystemClock>;
@@ -33,8 +32,9 @@ impl Backend {
 
     /// Opens the file; makes it if it is not there.
     pub(crate) fn open_or_make(&self) -> Result<Store, Failure> {
-        EmbeddedStore::open(&self.path, SystemClock)
-            .map_err(|error| Failure::failed(format!("{}: {}", self.path.display(), in_full(&error))))
+        EmbeddedStore::open(&self.path, SystemClock).map_err(|error| {
+            Failure::failed(format!("{}: {}", self.path.display(), said_once(&in_full(&error))))
+        })
     }
 
     /// Opens a file that is there: a mistyped path must not be answered with an empty ledger.
@@ -48,6 +48,12 @@ impl Backend {
     }
 }
 
+impl Default for Backend {
+    fn default() -> Self {
+        Self::embedded(PathBuf::from("waybill.db"))
+    }
+}
+
 impl FromStr for Backend {
     type Err = String;
 
@@ -55,7 +61,7 @@ impl FromStr for Backend {
         match text.split_once(':') {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::embedded(PathBuf::from(path))),
             _ if text == "aws" => Err("the AWS backend is known, but not built in this version".to_owned()),
-            _ => Err("a backend is embedded:PATH".to_owned()),
+            _ => Err("a backend is embedded:PATH, such as embedded:waybill.db".to_owned()),
         }
     }
 }

@@ -1,20 +1,30 @@
 //! How a command ends: 0 done, 1 failed, 2 the input is wrong, 3 refused by a rule.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use waybill_domain::fault::InvalidField;
 use waybill_service::ports::PortError;
 
-/// The end of a command that said itself what there was to say.
+/// What `--help` says of the codes.
+pub(crate) const CODES: &str = "Exit codes:
+  0  done
+  1  failed: it could not be done
+  2  the input is wrong: a sentence says what and where
+  3  refused by a rule: such as another payload under an event_id that was published before";
+
+/// The end of a command that said itself what there was to say. Of two, the later one here counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// 0.
     Done,
-    /// 1: it could not be done.
-    Failed,
+    /// 3: the input is well-formed, and a rule forbids it.
+    Refused,
     /// 2: the input is wrong.
     WrongInput,
+    /// 1: it could not be done.
+    Failed,
 }
 
 impl From<Exit> for ExitCode {
@@ -23,6 +33,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::WrongInput => 2,
+            Exit::Refused => 3,
         })
     }
 }
@@ -55,12 +66,55 @@ impl fmt::Display for Failure {
 
 impl From<PortError> for Failure {
     fn from(error: PortError) -> Self {
-        Self::failed(error.in_full())
+        Self::failed(said_once(&error.in_full()))
     }
 }
 
 impl From<InvalidField> for Failure {
     fn from(invalid: InvalidField) -> Self {
         Self::wrong_input(invalid.to_string())
+    }
+}
+
+/// What the operating system says, without its number.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split_once(" (os error ").map_or(&*text, |(words, _)| words);
+    let mut letters = words.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + letters.as_str())
+}
+
+/// An error with its causes, where each says the same again (as SQLite's do, with a number between
+/// them): every part once, and no numbers.
+pub(crate) fn said_once(causes: &str) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    for part in causes.split(": ") {
+        if !part.starts_with("Error code ") && !said.contains(&part) {
+            said.push(part);
+        }
+    }
+    said.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_ends_the_graver_counts() {
+        assert_eq!(Exit::Refused.max(Exit::WrongInput), Exit::WrongInput);
+        assert_eq!(Exit::WrongInput.max(Exit::Failed), Exit::Failed);
+        assert_eq!(Exit::Done.max(Exit::Refused), Exit::Refused);
+    }
+
+    #[test]
+    fn machines_are_quoted_in_words_and_once() {
+        assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(
+            said_once("SQLite refused a step: database is locked: Error code 5: database is locked"),
+            "SQLite refused a step: database is locked"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The only place that prints: answers to standard output, complaints to standard error.
 //!
-//! Whoever closed the pipe wants no more: the command ends without a word.
+//! Whoever closed the pipe wants no more, as `head` does: the command ends without a word, and well.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -27,6 +27,11 @@ pub(crate) fn json(answer: &impl serde::Serialize) {
     written(io::stdout().lock().write_all(&text));
 }
 
+/// One line of a program that goes on, whether anybody reads it or not.
+pub(crate) fn announce(text: impl Display) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
 /// One sentence that is not part of the answer.
 pub(crate) fn complain(text: impl Display) {
     // There is nowhere left to say that nothing can be said.
@@ -34,10 +39,12 @@ pub(crate) fn complain(text: impl Display) {
 }
 
 fn written(result: io::Result<()>) {
-    if let Err(error) = result {
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            complain(format_args!("standard output: {error}"));
+    match result {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            complain(format_args!("standard output: {}", crate::exit::in_words(&error)));
+            std::process::exit(1);
         }
-        std::process::exit(1);
     }
 }

@@ -46,12 +46,22 @@ fn listings_are_narrowed_by_tenant_destination_state_and_time() {
 #[test]
 fn a_wrong_argument_is_exit_2_with_the_field_and_the_rule() {
     let home = stocked();
-    let rows: [(&[&str], &str); 7] = [
-        (&["deliveries", "list", "--tenant", "a/b"], "tenant: has '/' at byte 1"),
+    let rows: [(&[&str], &str); 11] = [
+        (&["deliveries", "list", "--tenant", "a/b"], "'--tenant <TENANT>': has '/' at byte 1 (1 to 64 of"),
         (&["deliveries", "list", "--state", "done"], "\"done\" is not a state (pending, retryable"),
         (&["deliveries", "list", "--since", "2026-01-01T00:00:00"], "has no offset from UTC"),
-        (&["deliveries", "show", "whd_1"], "is not a delivery ID"),
-        (&["dead-letters", "list", "--reason", "bad-luck"], "is not a reason"),
+        (&["deliveries", "list", "--since", "yesterday"], "or a span such as 24h)"),
+        (&["deliveries", "show", "e1"], "`waybill deliveries list` shows those of every event"),
+        (
+            &["dead-letters", "list", "--reason", "bad-luck"],
+            "\"bad-luck\" is not a reason (one of attempts_exhausted, horizon_reached, ",
+        ),
+        (&["serve", "--concurrency", "0"], "': a whole number from 1 on"),
+        (&["serve", "--listen", "here"], "such as 127.0.0.1:8787 or localhost:8787"),
+        (
+            &["serve", "--data", "a.db", "--backend", "embedded:b.db"],
+            "--data and --backend both say where ledger and queue are: give one of them",
+        ),
         (
             &["deliveries", "list", "--backend", "aws"],
             "the AWS backend is known, but not built in this version",
@@ -95,10 +105,13 @@ fn config_check_names_every_fault_or_says_what_is_configured() {
     let good = home.run(&["config", "check"]);
     assert_eq!((good.code, good.err.as_str()), (0, ""));
     assert!(
-        good.out.contains("destination d: lease.*, renewal.* of acme to https://hooks.example.com"),
+        good.out.contains(
+            "destination d: lease.*, renewal.* of acme to https://hooks.example.com, 3 attempts within 24h"
+        ),
         "{}",
         good.out
     );
+    assert!(good.out.starts_with("waybill.toml is good (revision file-"), "{}", good.out);
     assert!(!good.out.contains("/in"), "paths may hold secrets: {}", good.out);
 
     home.write("bad.toml", "[destinations.d]\ntimeuot = \"1s\"\nurl = \"http://127.0.0.1:9/\"\n");
@@ -119,7 +132,11 @@ fn config_check_names_every_fault_or_says_what_is_configured() {
 
     home.write("bytes.toml", b"# fine\n# \xff\n");
     assert_eq!(home.run(&["config", "check", "bytes.toml"]).err, "bytes.toml: line 2: is not UTF-8\n");
-    assert_eq!(home.run(&["config", "check", "none.toml"]).code, 2);
+    let none = home.run(&["config", "check", "none.toml"]);
+    assert_eq!(
+        (none.code, none.err.as_str()),
+        (2, "none.toml: there is no such file; config check FILE names it\n")
+    );
 }
 
 #[test]
@@ -127,6 +144,45 @@ fn the_example_configuration_is_good() {
     let home = Home::new();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../waybill.example.toml");
     let ran = home.run(&["config", "check", example]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.code, 0);
+    let warnings = [
+        "warning: env:ACME_WEBHOOK_SECRET is not set here: nothing is sent to acme-accounting without it",
+        "warning: env:STUDIO_9_WEBHOOK_SECRET is not set here: nothing is sent to player-notices without it",
+    ];
+    assert_eq!(ran.err.lines().collect::<Vec<_>>(), warnings);
+    let json = home.run(&["config", "check", example, "--output", "json"]).json().remove(0);
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 2);
     assert!(ran.out.contains("event type renewal.*: no deadline, no send"), "{}", ran.out);
+}
+
+#[test]
+fn a_rehearsal_for_programs_is_its_promises_and_nothing_else() {
+    let home = Home::new();
+    let ran = home.run(&["rehearse", "renewal-reminder", "--output", "json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let promises = ran.json();
+    assert!(promises.len() > 10);
+    for promise in &promises {
+        assert_eq!((text(promise, "example"), &promise["kept"]), ("renewal-reminder", &true.into()));
+        assert!(text(promise, "promise").starts_with("renewal-482"), "{promise}");
+    }
+    let told = home.run(&["rehearse", "renewal-reminder"]).out;
+    let verdict = format!("renewal-reminder: {} promises kept, 0 broken", promises.len());
+    assert!(told.lines().any(|line| line == verdict), "{told}");
+    assert!(told.lines().any(|line| line == "  renewal-4822"), "{told}");
+}
+
+#[test]
+fn whoever_closes_the_pipe_ends_it_well_and_quietly() {
+    let home = stocked();
+    let (code, err) = home.run_unread(&["deliveries", "list"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+}
+
+#[test]
+fn the_exit_codes_are_told_by_help() {
+    let help = Home::new().run(&["--help"]).out;
+    for code in ["  0  done", "  1  failed", "  2  the input is wrong", "  3  refused by a rule"] {
+        assert!(help.contains(code), "{help}");
+    }
 }

@@ -41,7 +41,7 @@ fn two_failures_and_a_success_are_three_requests_of_the_same_bytes_and_show_tell
     let shown = home.run(&["deliveries", "show", &id]);
     assert_eq!(shown.code, 0);
     for expected in
-        ["attempt 1      500 server_error", "attempt 2      500 server_error", "acknowledged attempt 3"]
+        ["attempt 1      500 server_error", "attempt 2      500 server_error", "attempt 3      delivered"]
     {
         assert!(shown.out.contains(expected), "{expected:?} is not in\n{}", shown.out);
     }
@@ -150,12 +150,32 @@ fn it_does_not_start_on_a_bad_configuration_or_an_address_that_is_taken() {
     let serving = home.serve(&[]);
     let taken = home.run(&["serve", "--data", "other.db", "--listen", &serving.address]);
     assert_eq!(taken.code, 1);
-    assert!(taken.err.contains("cannot listen there"), "{}", taken.err);
+    let expected = format!("{}: cannot listen there: address already in use\n", serving.address);
+    assert!(taken.err.ends_with(&expected), "{}", taken.err);
+    assert!(!home.path("other.db").exists() && !home.path("other.db.lock").exists());
+    home.write("garbage.db", "no database".repeat(100));
+    let garbage = home.run(&["serve", "--data", "garbage.db", "--listen", "localhost:0"]);
+    assert_eq!(garbage.code, 1);
+    assert!(!home.path("garbage.db.lock").exists());
+    let nowhere = home.run(&["serve", "--data", "no/w.db"]);
+    assert!(nowhere.err.ends_with("no/w.db: there is no such folder to keep it in\n"), "{}", nowhere.err);
     home.write("bad.toml", "[destinations.d]\nurl = \"http://127.0.0.1/\"\ncolour = 1\n");
     let bad = home.run(&["serve", "--config", "bad.toml", "--data", "third.db"]);
     assert_eq!(bad.code, 2);
     assert_eq!(bad.err.lines().filter(|line| line.starts_with("bad.toml: line ")).count(), 4, "{}", bad.err);
     assert!(!home.path("third.db").exists());
+}
+
+#[test]
+fn a_secret_that_is_missing_is_told_beside_the_announcement() {
+    let home = Home::new();
+    let text = std::fs::read_to_string(home.path("waybill.toml")).unwrap();
+    home.write("waybill.toml", text.replace("env:D_SECRET", "env:NO_SUCH_SECRET"));
+    let serving = home.serve(&[]);
+    let warning = "env:NO_SUCH_SECRET is not set here: nothing is sent to d without it";
+    assert_eq!(serving.told["warnings"], serde_json::json!([warning]));
+    assert!(home.log().contains("env:NO_SUCH_SECRET"));
+    assert!(!home.log().contains("reconciled"), "an idle minute is no news");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod accepted;
 mod example;
 mod refused;
+mod required;
+mod syntax;
 
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;

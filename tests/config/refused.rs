@@ -185,6 +185,14 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
                 "line 8: policies.p.factor: is true or false (a number)",
             ],
         ),
+        (
+            "[policies.p]\nbase_delay = \"2m\"\nmax_delay = \"90s\"",
+            &["line 7: policies.p.max_delay: is 1m30s (not shorter than base_delay, 2m00s)"],
+        ),
+        (
+            "[policies.p]\nbase_delay = \"1h\"",
+            &["line 6: policies.p.base_delay: is 1h00m (not longer than max_delay, by default 15m00s)"],
+        ),
         ("[policies]\np = 3", &["line 6: policies.p: is a number (a table)"]),
         ("[system]\nstale_after = \"0s\"", &["line 6: system.stale_after: is 0ms (1s or longer)"]),
     ]);
@@ -225,79 +233,6 @@ fn a_rule_that_an_earlier_pattern_swallows_is_refused() {
         &["line 6: event_types.\"renewal.*\": is never reached: everything it matches is matched by \
            \"*\" before it (the narrower pattern first)"],
     )]);
-}
-
-#[test]
-fn what_a_destination_needs_is_missed_where_it_should_stand() {
-    assert_eq!(
-        faults("\n[destinations.d]\ntimeout = \"1s\"\n"),
-        [
-            "line 2: destinations.d.url: is missing (https:// and a public host)",
-            "line 2: destinations.d.tenants: is missing (at least one tenant, each once)",
-            "line 2: destinations.d.secrets: is missing \
-             (one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating)",
-        ]
-    );
-    let none = "line 1: destinations: is missing (at least one [destinations.NAME])";
-    assert_eq!(faults(""), [none]);
-    assert_eq!(faults("[destinations]\n"), [none]);
-    assert_eq!(faults("destinations = 3\n"), ["line 1: destinations: is a number (a table)"]);
-}
-
-#[test]
-fn secrets_are_references_one_or_two_and_never_echoed() {
-    let rule = "one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating";
-    let reference = "a reference to a secret, such as env:ACME_WEBHOOK_SECRET";
-    let rows: &[(&str, String)] = &[
-        ("[]", format!("secrets: is empty ({rule})")),
-        ("[\"env:A\", \"env:B\", \"env:C\"]", format!("secrets: has 3 ({rule})")),
-        ("[\"env:A\", \"env:A\"]", format!("secrets[1]: is listed twice ({rule})")),
-        ("[3]", "secrets[0]: is a number (a text in quotes)".to_owned()),
-        (
-            "[\"whsec_c2VjcmV0\"]",
-            format!("secrets[0]: is not a reference; a secret itself must not stand here ({reference})"),
-        ),
-        (
-            "[\"env:not a name\"]",
-            format!("secrets[0]: names no environment variable (A-Z a-z 0-9 _) ({reference})"),
-        ),
-    ];
-    for (list, fault) in rows {
-        let text = DESTINATION.replace("[\"env:D_SECRET\"]", list);
-        assert_eq!(faults(&text), [format!("line 4: destinations.d.{fault}")]);
-    }
-}
-
-#[test]
-fn urls_are_judged_and_credentials_in_them_are_not_echoed() {
-    let rule = "https:// and a public host, without credentials or a fragment";
-    let rows = [
-        ("http://hooks.example.com/", "is not HTTPS"),
-        ("https://127.0.0.1/", "127.0.0.1 is a loopback address"),
-        ("https://10.0.0.8/", "10.0.0.8 is a private address"),
-        ("https://localhost/", "names this machine"),
-        ("https://user:p%40ss@hooks.example.com/", "has credentials in it"),
-        ("hooks.example.com", "has no scheme"),
-    ];
-    for (url, fault) in rows {
-        let text = DESTINATION.replace("https://hooks.example.com/in", url);
-        assert_eq!(faults(&text), [format!("line 3: destinations.d.url: {fault} ({rule})")]);
-    }
-}
-
-#[test]
-fn a_file_that_is_not_toml_is_refused_with_the_line() {
-    let rows: &[(&str, &str)] = &[
-        ("a = \n", "line 1: "),
-        ("[destinations.d]\nurl = \"x\nsecrets = []\n", "line 2: "),
-        ("[destinations.d]\nurl = \"x\"\nurl = \"y\"\n", "line 3: "),
-        ("[destinations.d]\n[destinations.d]\n", "line 2: "),
-    ];
-    for (text, begins) in rows {
-        let found = faults(text);
-        assert!(!found.is_empty() && found[0].starts_with(begins), "{text:?}: {found:?}");
-        assert!(found.iter().all(|fault| fault.ends_with("(TOML, see https://toml.io)")), "{found:?}");
-    }
 }
 
 #[test]

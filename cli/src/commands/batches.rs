@@ -8,10 +8,23 @@ use waybill_domain::identity::{EventId, TenantId};
 use waybill_service::event::{Event, MAX_EVENT_BYTES};
 use waybill_service::refusal::{Code, Refusal};
 
+use super::faults::in_words;
 use super::lines::{Line, Lines};
 
-/// A line's number, and its event if it is one.
-pub(super) type Numbered = (u64, Result<Event, Refusal>);
+/// A line that was read: where it stands, and its event if it is one.
+pub(super) struct Row {
+    pub(super) place: Place,
+    pub(super) event: Result<Event, Refusal>,
+}
+
+/// Where in the source something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Counted from 1.
+    pub(super) line: u64,
+    /// Counted from 1; only where the line is no JSON.
+    pub(super) column: Option<u64>,
+}
 
 /// The most events at once: they share the commits of the store.
 const MOST: usize = 64;
@@ -20,7 +33,7 @@ const MOST: usize = 64;
 pub(super) struct Batches<R> {
     lines: Lines<R>,
     /// Read, but the same event as one of the batch before.
-    held: Option<Numbered>,
+    held: Option<Row>,
 }
 
 impl<R: Read> Batches<R> {
@@ -29,11 +42,11 @@ impl<R: Read> Batches<R> {
     }
 
     /// The next batch; empty at the end.
-    pub(super) fn next(&mut self) -> io::Result<Vec<Numbered>> {
+    pub(super) fn next(&mut self) -> io::Result<Vec<Row>> {
         let mut batch = Vec::new();
         let mut seen: HashSet<(TenantId, EventId)> = HashSet::new();
         while let Some(read) = self.take()? {
-            if let Ok(event) = &read.1
+            if let Ok(event) = &read.event
                 && !seen.insert((event.tenant.clone(), event.event_id.clone()))
             {
                 self.held = Some(read);
@@ -47,22 +60,28 @@ impl<R: Read> Batches<R> {
         Ok(batch)
     }
 
-    fn take(&mut self) -> io::Result<Option<Numbered>> {
+    fn take(&mut self) -> io::Result<Option<Row>> {
         if self.held.is_some() {
             return Ok(self.held.take());
         }
-        Ok(self.lines.next()?.map(|(number, line)| (number, event(line))))
+        Ok(self.lines.next()?.map(|(number, line)| row(number, line)))
     }
 }
 
-fn event(line: Line) -> Result<Event, Refusal> {
-    match line {
-        Line::Whole(bytes) => Event::parse(&bytes).map_err(|invalid| Refusal::of_event(invalid, bytes.len())),
+fn row(number: u64, line: Line) -> Row {
+    let mut column = None;
+    let event = match line {
+        Line::Whole(bytes) => Event::parse(&bytes).map_err(|invalid| {
+            let (invalid, at) = in_words(invalid);
+            column = at;
+            Refusal::of_event(invalid, bytes.len())
+        }),
         Line::TooLong => {
             let message = format!("event: is too long (at most {MAX_EVENT_BYTES} bytes)");
             Err(Refusal::new(Code::PayloadTooLarge, message))
         }
-    }
+    };
+    Row { place: Place { line: number, column }, event }
 }
 
 #[cfg(test)]
@@ -83,7 +102,7 @@ mod tests {
                 break;
             }
             sizes.push(batch.len());
-            numbers.extend(batch.iter().map(|(number, _)| *number));
+            numbers.extend(batch.iter().map(|row| row.place.line));
         }
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(sizes, [2, 1, 6]);

@@ -1,5 +1,6 @@
 //! `waybill config check`: every fault of the file at once, or what the file says in short.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -8,8 +9,9 @@ use waybill_service::config::Config;
 use waybill_service::config_file::{self, ConfigFault};
 
 use super::Globals;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
+use crate::serve::secrets::unusable;
 use crate::show::config::summary;
 
 /// Where the configuration is, unless a command is told otherwise.
@@ -32,26 +34,40 @@ pub(crate) enum Command {
 /// Why a configuration is not there to be used.
 #[derive(Debug)]
 pub(crate) enum Unusable {
+    /// There is no such file.
+    Missing,
     /// The file cannot be read.
     Unread(String),
     /// The file has faults.
     Faulty(Vec<ConfigFault>),
 }
 
-pub(super) fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let Command::Check { file, allow_local } = command;
     match (read(&file, locality(allow_local)), globals.output) {
-        (Ok(config), Format::Table) => out::line(summary(&config)),
+        // Secrets may well be set only where the system runs: not a fault of the file.
+        (Ok(config), Format::Table) => {
+            out::line(summary(&file, &config));
+            for warning in warnings(&config).await {
+                out::complain(format_args!("warning: {warning}"));
+            }
+        }
         (Ok(config), Format::Json) => out::json(&json!({
             "config_revision": config.revision.as_str(),
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
+            "warnings": warnings(&config).await,
         })),
         (Err(Unusable::Faulty(faults)), Format::Json) => {
             for ConfigFault { line, key, fault, rule } in faults {
                 out::json(&json!({ "line": line, "key": key, "fault": fault, "rule": rule }));
             }
             return Ok(Exit::WrongInput);
+        }
+        // Here it is no option that names the file.
+        (Err(Unusable::Missing), _) => {
+            let sentence = format!("{}: there is no such file; config check FILE names it", file.display());
+            return Err(Failure::wrong_input(sentence));
         }
         (Err(unusable), _) => return Err(unusable.of(&file)),
     }
@@ -68,8 +84,16 @@ pub(crate) fn locality(allow_local: bool) -> Locality {
     if allow_local { Locality::AllowLocal } else { Locality::PublicOnly }
 }
 
-fn read(file: &Path, locality: Locality) -> Result<Config, Unusable> {
-    let bytes = std::fs::read(file).map_err(|error| Unusable::Unread(error.to_string()))?;
+async fn warnings(config: &Config) -> Vec<String> {
+    unusable(config).await.iter().map(ToString::to_string).collect()
+}
+
+/// The configuration in `file`, or why there is none to be used.
+pub(super) fn read(file: &Path, locality: Locality) -> Result<Config, Unusable> {
+    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Unusable::Missing,
+        _ => Unusable::Unread(in_words(&error)),
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
@@ -82,6 +106,7 @@ impl Unusable {
     fn of(self, file: &Path) -> Failure {
         let file = file.display();
         Failure::wrong_input(match self {
+            Unusable::Missing => format!("{file}: there is no such configuration file; --config names it"),
             Unusable::Unread(why) => format!("{file}: {why}"),
             Unusable::Faulty(faults) => {
                 let lines: Vec<String> = faults.iter().map(|fault| format!("{file}: {fault}")).collect();

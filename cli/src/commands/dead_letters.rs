@@ -3,11 +3,12 @@
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::outcome::FailureClass;
 use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
 
-use super::Globals;
 use super::deliveries::{destination, tenant};
 use super::listing::{PAGE, Rows};
+use super::{Globals, refused};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::{facts, table};
@@ -45,7 +46,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
-    let groups = globals.backend.open()?.dead_letter_summary(tenant).await?;
+    let groups = globals.backend().open()?.dead_letter_summary(tenant).await?;
     match globals.output {
         Format::Json => groups.iter().for_each(|group| out::json(&facts::of_group(group))),
         Format::Table if groups.is_empty() => out::complain("no dead letters"),
@@ -55,7 +56,7 @@ async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, F
 }
 
 async fn list(globals: &Globals, filter: DeadLetterFilter) -> Result<Exit, Failure> {
-    let store = globals.backend.open()?;
+    let store = globals.backend().open()?;
     let mut rows = Rows::new(globals.output, table::of_dead_letters);
     let mut from = None;
     loop {
@@ -69,6 +70,18 @@ async fn list(globals: &Globals, filter: DeadLetterFilter) -> Result<Exit, Failu
     Ok(Exit::Done)
 }
 
-fn reason(text: &str) -> Result<DeadLetterReason, InvalidField> {
-    DeadLetterReason::try_from(text.to_owned())
+fn reason(text: &str) -> Result<DeadLetterReason, String> {
+    DeadLetterReason::try_from(text.to_owned()).map_err(|invalid| {
+        use DeadLetterReason as R;
+        let of_automation = [
+            R::AttemptsExhausted,
+            R::HorizonReached,
+            R::RetryAfterPastDeadline,
+            R::AmbiguousOutcome,
+            R::DestinationRemoved,
+        ];
+        let of_failures = FailureClass::ALL.iter().map(|class| R::Permanent(*class));
+        let known: Vec<&str> = of_automation.into_iter().chain(of_failures).map(R::as_str).collect();
+        refused(InvalidField { rule: format!("one of {}", known.join(", ")), ..invalid })
+    })
 }

@@ -1,13 +1,16 @@
 //! `waybill deliveries list` and `show`.
 
+use std::path::PathBuf;
+
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Catalogue as _, Clock as _, Filter, Ledger as _};
 
-use super::Globals;
 use super::listing::{PAGE, Rows};
+use super::owners::Owners;
+use super::{Globals, refused};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::timeline::timeline;
@@ -40,6 +43,9 @@ pub(crate) enum Command {
         /// Only if it is this tenant's
         #[arg(long, value_parser = tenant)]
         tenant: Option<TenantId>,
+        /// The configuration that says who owns its destination [default: waybill.toml, if it is there]
+        #[arg(long)]
+        config: Option<PathBuf>,
     },
 }
 
@@ -48,12 +54,15 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List { tenant, destination, state, since } => {
             list(globals, Filter { tenant, destination, state, since }).await
         }
-        Command::Show { id, tenant } => show(globals, &id, tenant.as_ref()).await,
+        Command::Show { id, tenant, config } => {
+            let owners = Owners::of(config.as_deref())?;
+            show(globals, &id, tenant.as_ref(), &owners).await
+        }
     }
 }
 
 async fn list(globals: &Globals, filter: Filter) -> Result<Exit, Failure> {
-    let store = globals.backend.open()?;
+    let store = globals.backend().open()?;
     let mut rows = Rows::new(globals.output, table::of_records);
     let mut from = None;
     loop {
@@ -67,44 +76,55 @@ async fn list(globals: &Globals, filter: Filter) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn show(globals: &Globals, id: &DeliveryId, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
-    let store = globals.backend.open()?;
+async fn show(
+    globals: &Globals,
+    id: &DeliveryId,
+    tenant: Option<&TenantId>,
+    owners: &Owners,
+) -> Result<Exit, Failure> {
+    let store = globals.backend().open()?;
     let is_wanted = |record: &Record| tenant.is_none_or(|tenant| record.delivery.tenant == *tenant);
     let found: Vec<Record> = store.find(id).await?.into_iter().filter(is_wanted).collect();
     if found.is_empty() {
         let of = tenant.map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
-        let path = globals.backend.path().display();
+        let backend = globals.backend();
+        let path = backend.path().display();
         return Err(Failure::failed(format!("{path}: there is no delivery {id}{of}")));
     }
     for record in &found {
         let attempts = store.attempts(&record.delivery.key()).await?;
+        let owner = owners.owner(record);
         match globals.output {
-            Format::Table => out::line(timeline(record, &attempts)),
-            Format::Json => out::json(&facts::of_delivery(record, &attempts)),
+            Format::Table => out::line(timeline(record, &attempts, owner)),
+            Format::Json => out::json(&facts::of_delivery(record, &attempts, owner)),
         }
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn tenant(text: &str) -> Result<TenantId, InvalidField> {
-    TenantId::parse(text)
+pub(super) fn tenant(text: &str) -> Result<TenantId, String> {
+    TenantId::parse(text).map_err(refused)
 }
 
-pub(super) fn destination(text: &str) -> Result<DestinationName, InvalidField> {
-    DestinationName::parse(text)
+pub(super) fn destination(text: &str) -> Result<DestinationName, String> {
+    DestinationName::parse(text).map_err(refused)
 }
 
-fn delivery_id(text: &str) -> Result<DeliveryId, InvalidField> {
-    DeliveryId::parse(text)
+fn delivery_id(text: &str) -> Result<DeliveryId, String> {
+    let hint = "; `waybill deliveries list` shows those of every event";
+    DeliveryId::parse(text).map_err(|invalid| refused(invalid) + hint)
 }
 
-fn state(text: &str) -> Result<State, InvalidField> {
-    State::parse("state", text)
+fn state(text: &str) -> Result<State, String> {
+    State::parse("state", text).map_err(refused)
 }
 
-fn since(text: &str) -> Result<TimeMs, InvalidField> {
+fn since(text: &str) -> Result<TimeMs, String> {
     if let Ok(span) = DurationMs::parse("since", text) {
         return Ok(SystemClock.now().minus(span));
     }
-    TimeMs::parse("since", text)
+    TimeMs::parse("since", text).map_err(|invalid| {
+        let rule = format!("{}, or a span such as 24h", invalid.rule);
+        refused(InvalidField { rule, ..invalid })
+    })
 }

@@ -2,9 +2,13 @@
 //! and says so when it stops before the end.
 
 use waybill_domain::delivery::Record;
+use waybill_domain::time::TimeMs;
+use waybill_service::ports::Clock as _;
 
+use super::owners::Owners;
 use crate::out::{self, Format};
 use crate::show::facts;
+use waybill_system::SystemClock;
 
 /// How many records are asked for at once.
 pub(super) const PAGE: usize = 200;
@@ -15,22 +19,25 @@ const MOST_ROWS: usize = 1000;
 /// The rows of a listing.
 pub(super) struct Rows {
     output: Format,
-    table: fn(&[Record]) -> String,
+    table: fn(&[Record], TimeMs) -> String,
+    owners: Owners,
     held: Vec<Record>,
     is_cut: bool,
     is_empty: bool,
 }
 
 impl Rows {
-    pub(super) fn new(output: Format, table: fn(&[Record]) -> String) -> Self {
-        Self { output, table, held: Vec::new(), is_cut: false, is_empty: true }
+    pub(super) fn new(output: Format, table: fn(&[Record], TimeMs) -> String) -> Self {
+        Self { output, table, owners: Owners::at_hand(), held: Vec::new(), is_cut: false, is_empty: true }
     }
 
     /// Takes a page; `false` when no more is wanted.
     pub(super) fn take(&mut self, records: Vec<Record>) -> bool {
         self.is_empty &= records.is_empty();
         if self.output == Format::Json {
-            records.iter().for_each(|record| out::json(&facts::of_record(record)));
+            for record in &records {
+                out::json(&facts::of_record(record, self.owners.owner(record)));
+            }
             return true;
         }
         self.held.extend(records);
@@ -48,7 +55,7 @@ impl Rows {
             return;
         }
         self.held.truncate(MOST_ROWS);
-        out::line((self.table)(&self.held));
+        out::line((self.table)(&self.held, SystemClock.now()));
         if self.is_cut {
             out::complain(format_args!(
                 "there are more than these {MOST_ROWS}: narrow the listing, or use --output json"

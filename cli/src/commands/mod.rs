@@ -4,24 +4,27 @@ mod batches;
 pub(crate) mod config;
 mod dead_letters;
 mod deliveries;
+mod faults;
 mod lines;
 mod listing;
+mod owners;
 pub(crate) mod publish;
 mod serve;
 
 use clap::{Parser, Subcommand};
+use waybill_domain::fault::InvalidField;
 
 use crate::backend::Backend;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CODES, Exit, Failure};
 use crate::out::Format;
 
 /// Delivers webhooks, and keeps the evidence.
 #[derive(Debug, Parser)]
-#[command(name = "waybill", version, arg_required_else_help = true)]
+#[command(name = "waybill", version, arg_required_else_help = true, after_help = CODES)]
 pub(crate) struct CommandLine {
-    /// Where ledger and queue are: embedded:PATH
-    #[arg(long, global = true, value_name = "BACKEND", default_value = "embedded:waybill.db")]
-    backend: Backend,
+    /// Where ledger and queue are: embedded:PATH [default: embedded:waybill.db]
+    #[arg(long, global = true, value_name = "BACKEND")]
+    backend: Option<Backend>,
 
     /// Tables for people, JSON lines for programs
     #[arg(long, global = true, value_enum, default_value_t)]
@@ -53,16 +56,23 @@ enum Command {
 /// What every command is told.
 #[derive(Debug)]
 pub(crate) struct Globals {
-    /// Where ledger and queue are.
-    pub(crate) backend: Backend,
+    /// Where ledger and queue are, if the line says so.
+    pub(crate) named_backend: Option<Backend>,
     /// How answers are written.
     pub(crate) output: Format,
+}
+
+impl Globals {
+    /// Where ledger and queue are.
+    pub(crate) fn backend(&self) -> Backend {
+        self.named_backend.clone().unwrap_or_default()
+    }
 }
 
 impl CommandLine {
     /// Carries the command out.
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let globals = Globals { backend: self.backend, output: self.output };
+        let globals = Globals { named_backend: self.backend, output: self.output };
         let runtime = tokio::runtime::Runtime::new()
             .map_err(|error| Failure::failed(format!("no threads to run on: {error}")))?;
         let ended = runtime.block_on(async {
@@ -71,12 +81,17 @@ impl CommandLine {
                 Command::Publish(arguments) => publish::run(&globals, arguments).await,
                 Command::Deliveries(command) => deliveries::run(&globals, command).await,
                 Command::DeadLetters(command) => dead_letters::run(&globals, command).await,
-                Command::Rehearse(arguments) => crate::rehearse::run(arguments).await,
-                Command::Config(command) => config::run(&globals, command),
+                Command::Rehearse(arguments) => crate::rehearse::run(globals.output, arguments).await,
+                Command::Config(command) => config::run(&globals, command).await,
             }
         });
         // A name that is still being looked up must not keep the process from ending.
         runtime.shutdown_background();
         ended
     }
+}
+
+/// A value of the command line that was refused: clap names the argument itself.
+fn refused(invalid: InvalidField) -> String {
+    format!("{} ({})", invalid.fault, invalid.rule)
 }

@@ -1,10 +1,10 @@
 //! `waybill publish`: events as JSON lines; one answer line each.
 //!
-//! A bad line is reported with its number and the others go through. What a line holds is never
+//! A bad line is reported with its place and the others go through. What a line holds is never
 //! written again on its way to the ledger: the payload is the very bytes between its delimiters.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -15,10 +15,10 @@ use waybill_service::ingest::facts;
 use waybill_service::publish::{Published, Publisher};
 
 use super::Globals;
-use super::batches::Batches;
+use super::batches::{Batches, Place};
 use super::config::{DEFAULT_FILE, load};
 use crate::backend::Store;
-use crate::exit::{Exit, Failure};
+use crate::exit::{self, Exit, Failure};
 use crate::out::{self, Format};
 use waybill_service::refusal::{Code, Refusal};
 use waybill_system::SystemClock;
@@ -37,47 +37,76 @@ pub(crate) struct Arguments {
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch.
     let config = load(&arguments.config, Locality::AllowLocal)?;
-    let mut batches = Batches::new(source(&arguments.file)?);
-    let store = globals.backend.open_or_make()?;
+    let (source, reader) = Source::open(&arguments.file)?;
+    let mut batches = Batches::new(reader);
+    let store = globals.backend().open_or_make()?;
     let mut exit = Exit::Done;
+    let mut is_empty = true;
     loop {
         let batch = batches
             .next()
-            .map_err(|error| Failure::wrong_input(format!("{}: {error}", arguments.file.display())))?;
+            .map_err(|error| Failure::wrong_input(format!("{}: {}", source.name, exit::in_words(&error))))?;
         if batch.is_empty() {
+            if is_empty {
+                out::complain("no events");
+            }
             return Ok(exit);
         }
+        is_empty = false;
         let publishing =
-            batch.into_iter().map(async |(number, event)| (number, publish(&store, &config, event).await));
+            batch.into_iter().map(async |row| (row.place, publish(&store, &config, row.event).await));
         let mut unavailable = None;
-        for (number, answer) in futures::future::join_all(publishing).await {
+        for (place, answer) in futures::future::join_all(publishing).await {
             match answer {
-                Ok(published) => accepted(globals.output, number, &published),
+                Ok(published) => accepted(globals.output, place, &published),
                 Err(refusal) if refusal.code == Code::Unavailable => {
-                    unavailable.get_or_insert((number, refusal));
+                    unavailable.get_or_insert((place, refusal));
                 }
                 Err(refusal) => {
-                    refused(globals.output, number, &refusal);
-                    exit = Exit::WrongInput;
+                    refused(globals.output, &source.at(place), place, &refusal);
+                    let is_rule = refusal.code == Code::Conflict;
+                    exit = exit.max(if is_rule { Exit::Refused } else { Exit::WrongInput });
                 }
             }
         }
-        if let Some((number, refusal)) = unavailable {
-            let why = refusal.cause.unwrap_or(refusal.message);
-            let sentence = format!("line {number}: {why}; publish it and every line without an answer again");
-            return Err(Failure::failed(sentence));
+        if let Some((place, refusal)) = unavailable {
+            let why = exit::said_once(&refusal.cause.unwrap_or(refusal.message));
+            let at = source.at(place);
+            return Err(Failure::failed(format!(
+                "{at}: {why}; publish it and every line without an answer again"
+            )));
         }
     }
 }
 
-fn source(file: &Path) -> Result<Box<dyn Read>, Failure> {
-    if file == Path::new("-") {
-        return Ok(Box::new(io::stdin()));
+/// What events are read from, by name.
+struct Source {
+    name: String,
+    is_file: bool,
+}
+
+impl Source {
+    fn open(file: &Path) -> Result<(Self, Box<dyn Read>), Failure> {
+        if file == Path::new("-") {
+            if io::stdin().is_terminal() {
+                out::complain("reading events from standard input, one line of JSON each; Ctrl-D ends them");
+            }
+            let name = "standard input".to_owned();
+            return Ok((Self { name, is_file: false }, Box::new(io::stdin())));
+        }
+        let name = file.display().to_string();
+        match File::open(file) {
+            Ok(opened) => Ok((Self { name, is_file: true }, Box::new(opened))),
+            Err(error) => Err(Failure::wrong_input(format!("{name}: {}", exit::in_words(&error)))),
+        }
     }
-    let opened = File::open(file);
-    opened
-        .map(|file| Box::new(file) as Box<dyn Read>)
-        .map_err(|error| Failure::wrong_input(format!("{}: {error}", file.display())))
+
+    /// `events.jsonl: line 3, column 60`.
+    fn at(&self, place: Place) -> String {
+        let column = place.column.map_or_else(String::new, |column| format!(", column {column}"));
+        let file = if self.is_file { format!("{}: ", self.name) } else { String::new() };
+        format!("{file}line {}{column}", place.line)
+    }
 }
 
 async fn publish(
@@ -89,7 +118,7 @@ async fn publish(
     publisher.publish(config, event?).await.map_err(Refusal::of_publish)
 }
 
-fn accepted(output: Format, line: u64, published: &[Published]) {
+fn accepted(output: Format, Place { line, .. }: Place, published: &[Published]) {
     if output == Format::Json {
         out::json(&json!({ "line": line, "deliveries": published.iter().map(facts).collect::<Vec<_>>() }));
         return;
@@ -101,9 +130,11 @@ fn accepted(output: Format, line: u64, published: &[Published]) {
     out::line(format_args!("line {line}: {}", each.collect::<Vec<_>>().join("; ")));
 }
 
-fn refused(output: Format, line: u64, refusal: &Refusal) {
+fn refused(output: Format, at: &str, place: Place, refusal: &Refusal) {
     match output {
-        Format::Json => out::json(&json!({ "line": line, "error": refusal.facts() })),
-        Format::Table => out::complain(format_args!("line {line}: {}", refusal.message)),
+        Format::Json => {
+            out::json(&json!({ "line": place.line, "column": place.column, "error": refusal.facts() }));
+        }
+        Format::Table => out::complain(format_args!("{at}: {}", refusal.message)),
     }
 }

@@ -1,6 +1,6 @@
 //! `waybill serve`: the whole system in one process, until it is told to stop.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -16,31 +16,63 @@ pub(crate) struct Arguments {
     /// The configuration file
     #[arg(long, default_value = DEFAULT_FILE)]
     config: PathBuf,
-    /// The data file; the same as --backend embedded:FILE
+    /// The data file; the same as --backend embedded:FILE, and not to be given beside it
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Where events are taken
-    #[arg(long, default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8787", value_parser = listen)]
     listen: SocketAddr,
     /// For local development: take recipients on this machine and plain HTTP, and let callers on
     /// this machine publish without a token
     #[arg(long)]
     allow_local: bool,
     /// How many deliveries are worked on at once
-    #[arg(long, default_value = "256")]
+    #[arg(long, default_value = "256", value_parser = concurrency)]
     concurrency: NonZeroUsize,
 }
 
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     let Arguments { config, data, listen, allow_local, concurrency } = arguments;
-    let locality = locality(allow_local);
-    let settings = Settings {
-        config: load(&config, locality)?,
-        backend: data.map_or_else(|| globals.backend.clone(), Backend::embedded),
-        listen,
-        locality,
-        concurrency,
-        output: globals.output,
+    let backend = match (data, &globals.named_backend) {
+        (Some(_), Some(_)) => {
+            let sentence = "--data and --backend both say where ledger and queue are: give one of them";
+            return Err(Failure::wrong_input(sentence));
+        }
+        (Some(file), None) => Backend::embedded(file),
+        (None, _) => globals.backend(),
     };
-    serve::run(settings).await
+    let locality = locality(allow_local);
+    let config = load(&config, locality)?;
+    serve::run(Settings { config, backend, listen, locality, concurrency, output: globals.output }).await
+}
+
+/// An address and a port. `localhost` is this machine over IPv4; other names are not looked up: a
+/// server listens at an address of its own.
+fn listen(text: &str) -> Result<SocketAddr, &'static str> {
+    let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    match local {
+        Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        None => {
+            text.parse().map_err(|_| "an IP address and a port, such as 127.0.0.1:8787 or localhost:8787")
+        }
+    }
+}
+
+fn concurrency(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "a whole number from 1 on")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_port_and_only_this_machine_has_a_name() {
+        assert_eq!(listen("localhost:8788").unwrap(), "127.0.0.1:8788".parse().unwrap());
+        assert_eq!(listen("[::1]:0").unwrap().port(), 0);
+        for text in ["localhost", "localhost:", "localhost:70000", "example.com:80", "127.0.0.1", ":8787"] {
+            assert!(listen(text).is_err(), "{text}");
+        }
+        assert!(concurrency("0").is_err() && concurrency("-1").is_err() && concurrency("1").is_ok());
+    }
 }

@@ -4,9 +4,9 @@
 use waybill_domain::delivery::State;
 use waybill_testkit::server::script::{Answer, Script};
 
+use super::Rehearsal;
 use super::promises::{effects, ends_as, promise};
 use super::stage::{NEVER, Stage};
-use super::{Rehearsal, scene};
 use crate::exit::Failure;
 
 const PAYMENT: &str = include_str!("../../../examples/lease-payment/event.json");
@@ -32,9 +32,9 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
             _ => Answer::with_body(500, &[], "ledger closed\n"),
         }
     });
-    let stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script).await?;
+    let stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal.voice).await?;
 
-    scene(
+    rehearsal.voice.scene(
         "The payment pay_7319 for lease_881 of prop_204 was recorded. The accounting system is down, then \
            books it without ever answering, then wants no more than one call in two minutes.",
     );
@@ -44,13 +44,13 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
             stage.work(&message).await?;
         }
     }
-    scene("The queue delivers the next wake-up twice, to two workers at once.");
+    rehearsal.voice.scene("The queue delivers the next wake-up twice, to two workers at once.");
     if let Some(message) = stage.next_message().await? {
         stage.work_twice(&message).await?;
     }
     stage.work_until_quiet().await?;
 
-    scene("The payment pay_7320 meets an accounting system that fails every time.");
+    rehearsal.voice.scene("The payment pay_7320 meets an accounting system that fails every time.");
     let refused = rehearsal.published(stage.publish(REFUSED).await)?;
     stage.work_until_quiet().await?;
 
@@ -59,7 +59,8 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     rehearsal.keep(ends_as(&record, State::Succeeded));
     rehearsal.keep_all(effects(&record, tally, 4, 1));
     rehearsal.keep(promise(
-        "evt_pay_7319: requests that the recipient would have booked, had it not known the ID: 2",
+        &record.delivery.event_id,
+        "requests that the recipient would have booked, had it not known the ID: 2",
         2,
         tally.applied,
     ));
@@ -70,9 +71,9 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     rehearsal.keep(ends_as(&record, State::DeadLettered));
     rehearsal.keep_all(effects(&record, tally, 7, 0));
     let reason = record.dead_letter_reason().map(|reason| reason.as_str());
-    rehearsal.keep(promise("evt_pay_7320: its reason says why", Some("attempts_exhausted"), reason));
+    rehearsal.keep(promise("evt_pay_7320", "its reason says why", Some("attempts_exhausted"), reason));
     let dead = stage.store.dead_letter_messages(10).await?;
     let told = dead.iter().filter(|message| message.body.contains(record.delivery.id.as_str())).count();
-    rehearsal.keep(promise("evt_pay_7320: one message in the dead-letter queue", 1, told));
+    rehearsal.keep(promise("evt_pay_7320", "one message in the dead-letter queue", 1, told));
     rehearsal.conclude(&stage, &record, &attempts).await
 }

@@ -1,5 +1,5 @@
 //! `waybill rehearse`: runs an example from end to end against a recipient of its own, prints the
-//! record after each transition, and fails loudly if any promise is broken.
+//! record after each transition, and fails loudly if any promise is broken. As JSON: the promises alone.
 
 mod clock;
 mod lease_payment;
@@ -7,6 +7,7 @@ mod narrated;
 mod promises;
 mod renewal_reminder;
 mod stage;
+mod voice;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,11 +19,12 @@ use waybill_service::ports::Ledger as _;
 use waybill_service::publish::{PublishError, Published};
 use waybill_testkit::server::Received;
 
-use crate::exit::{Exit, Failure};
-use crate::out;
+use crate::exit::{Exit, Failure, in_words};
+use crate::out::{self, Format};
 use crate::show::timeline;
-use promises::{Promise, of_every_delivery};
+use promises::{Count, Promise, of_every_delivery};
 use stage::{SECRET, Stage};
+use voice::Voice;
 
 /// What `rehearse` takes.
 #[derive(Debug, clap::Args)]
@@ -46,60 +48,48 @@ enum Example {
     All,
 }
 
-/// What a rehearsal found out.
+/// What a rehearsal found out, and who tells it.
 #[derive(Debug, Default)]
 pub(crate) struct Rehearsal {
+    voice: Voice,
     promises: Vec<Promise>,
     requests: Vec<Received>,
     timelines: Vec<String>,
 }
 
 /// Runs the examples.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Failure> {
-    let mut exit = Exit::Done;
+pub(crate) async fn run(output: Format, arguments: Arguments) -> Result<Exit, Failure> {
+    let voice = Voice(output);
+    let mut total = Count::default();
     let mut requests = Vec::new();
     for example in [Example::LeasePayment, Example::RenewalReminder] {
         if arguments.example != Example::All && arguments.example != example {
             continue;
         }
-        let mut rehearsal = Rehearsal::default();
+        let mut rehearsal = Rehearsal { voice, ..Rehearsal::default() };
+        let name = match example {
+            Example::RenewalReminder => "renewal-reminder",
+            _ => "lease-payment",
+        };
+        voice.tell(format_args!("━━ {name}"));
         match example {
-            Example::RenewalReminder => {
-                out::line("━━ renewal-reminder");
-                renewal_reminder::run(&mut rehearsal).await?;
-            }
-            _ => {
-                out::line("━━ lease-payment");
-                lease_payment::run(&mut rehearsal).await?;
-            }
+            Example::RenewalReminder => renewal_reminder::run(&mut rehearsal).await?,
+            _ => lease_payment::run(&mut rehearsal).await?,
         }
-        exit = exit.max(rehearsal.report());
+        total = total.and(rehearsal.report(name));
         requests.append(&mut rehearsal.requests);
     }
+    if arguments.example == Example::All {
+        voice.tell(format_args!("in all: {total}"));
+    }
     if let Some(path) = &arguments.requests {
-        let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
+        let failed = |error| Failure::failed(format!("{}: {}", path.display(), in_words(&error)));
         let mut file = std::fs::File::create(path).map_err(failed)?;
         for request in &requests {
             writeln!(file, "{}", as_json(request)).map_err(failed)?;
         }
     }
-    Ok(exit)
-}
-
-/// A new scene of the story.
-fn scene(text: &str) {
-    out::line("");
-    let mut line = String::from(" ");
-    for word in text.split_whitespace() {
-        if line.len() + word.len() > 100 {
-            out::line(&line);
-            line = String::from(" ");
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    out::line(&line);
-    out::line("");
+    Ok(if total.broken == 0 { Exit::Done } else { Exit::Failed })
 }
 
 impl Rehearsal {
@@ -132,29 +122,42 @@ impl Rehearsal {
         let key = SigningKey::parse("secret", SECRET)?;
         self.keep_all(of_every_delivery(record, &payload, &requests, &key));
         self.requests.extend(requests);
-        self.timelines.push(timeline::timeline(record, attempts));
+        self.timelines.push(timeline::timeline(record, attempts, stage.owner(record)));
         Ok(())
     }
 
-    fn report(&self) -> Exit {
-        scene("What `waybill deliveries show` tells afterwards:");
-        for timeline in &self.timelines {
-            out::line(timeline.trim_end());
-            out::line("");
-        }
-        scene("The promises:");
+    /// Tells how it ended, and counts the promises.
+    fn report(&self, example: &str) -> Count {
+        let voice = self.voice;
+        voice.scene("What `waybill deliveries show` tells afterwards:");
+        voice.tell(self.timelines.join("\n\n"));
+        voice.scene("The promises:");
+        let mut count = Count::default();
+        // Promises about one event are not always made in a row.
+        let mut events: Vec<&str> = Vec::new();
         for promise in &self.promises {
-            match &promise.broken {
-                None => out::line(format_args!("  ✓ {}", promise.text)),
-                Some(seen) => out::line(format_args!("  ✗ {} — BROKEN: {seen}", promise.text)),
+            count.add(promise);
+            if !events.contains(&&*promise.event) {
+                events.push(&promise.event);
             }
         }
-        out::line("");
-        let broken: Vec<&Promise> = self.promises.iter().filter(|promise| promise.broken.is_some()).collect();
-        for promise in &broken {
-            out::complain(format_args!("broken promise: {}", promise.text));
+        for event in events {
+            voice.tell(format_args!("  {event}"));
+            for promise in self.promises.iter().filter(|promise| promise.event == event) {
+                voice.tell(format_args!("    {promise}"));
+            }
+            voice.tell("");
         }
-        if broken.is_empty() { Exit::Done } else { Exit::Failed }
+        for promise in &self.promises {
+            if voice.0 == Format::Json {
+                out::json(&promise.as_json(example));
+            }
+            if !promise.is_kept {
+                out::complain(format_args!("broken promise: {}: {}", promise.event, promise.text));
+            }
+        }
+        voice.tell(format_args!("{example}: {count}\n"));
+        count
     }
 }
 
@@ -174,11 +177,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_broken_promise_fails_the_rehearsal() {
+    fn one_broken_promise_is_counted_as_one() {
         let mut rehearsal = Rehearsal::default();
-        rehearsal.keep(promises::promise("kept", 1, 1));
-        assert_eq!(rehearsal.report(), Exit::Done);
-        rehearsal.keep(promises::promise("broken", 1, 2));
-        assert_eq!(rehearsal.report(), Exit::Failed);
+        rehearsal.keep(promises::promise("e", "kept", 1, 1));
+        assert_eq!(rehearsal.report("x"), Count { kept: 1, broken: 0 });
+        rehearsal.keep(promises::promise("e", "broken", 1, 2));
+        assert_eq!(rehearsal.report("x"), Count { kept: 1, broken: 1 });
     }
 }

@@ -13,12 +13,13 @@ use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
 
 use super::clock::StoryClock;
-use crate::out;
+use super::voice::Voice;
 
 /// Tells what lands in the ledger behind it.
 pub(crate) struct Narrated<L> {
     ledger: L,
     clock: StoryClock,
+    voice: Voice,
     known: Mutex<HashMap<DeliveryKey, Told>>,
 }
 
@@ -28,8 +29,8 @@ struct Told {
 }
 
 impl<L> Narrated<L> {
-    pub(crate) fn new(ledger: L, clock: StoryClock) -> Self {
-        Self { ledger, clock, known: Mutex::default() }
+    pub(crate) fn new(ledger: L, clock: StoryClock, voice: Voice) -> Self {
+        Self { ledger, clock, voice, known: Mutex::default() }
     }
 
     fn tell(&self, after: &Record) {
@@ -38,7 +39,8 @@ impl<L> Narrated<L> {
         let event = what_happened(told.as_ref(), after);
         let (attempts, limit) = (after.attempts_made, after.attempt_limit);
         let state = after.state.as_str();
-        out::line(format_args!("  {}  {state:<13} {attempts}/{limit}  {event}", of_day(self.clock.now())));
+        self.voice
+            .tell(format_args!("  {}  {state:<13} {attempts}/{limit}  {event}", of_day(self.clock.now())));
         known.insert(after.delivery.key(), Told { record: after.clone(), next: None });
     }
 }

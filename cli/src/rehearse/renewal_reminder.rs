@@ -6,9 +6,9 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Inbox as _;
 use waybill_testkit::server::script::{Answer, Script};
 
+use super::Rehearsal;
 use super::promises::{effects, ends_as, promise};
 use super::stage::Stage;
-use super::{Rehearsal, scene};
 use crate::exit::Failure;
 
 const REMINDER: &str = include_str!("../../../examples/renewal-reminder/event.json");
@@ -25,21 +25,22 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
             _ => Answer::with_body(503, &[], "still deploying\n"),
         }
     });
-    let stage = Stage::set("2026-08-09T17:00:00Z", "player-notices", script).await?;
+    let stage = Stage::set("2026-08-09T17:00:00Z", "player-notices", script, rehearsal.voice).await?;
 
-    scene("A reminder without a deadline: no deadline, no send.");
+    rehearsal.voice.scene("A reminder without a deadline: no deadline, no send.");
     let refusal = match stage.publish(NO_DEADLINE).await {
         Ok(_) => "accepted".to_owned(),
         Err(error) => error.to_string(),
     };
-    crate::out::line(format_args!("  refused: {refusal}"));
+    rehearsal.voice.tell(format_args!("  refused: {refusal}"));
     rehearsal.keep(promise(
-        "renewal-4823: refused, naming its deadline",
+        "renewal-4823",
+        "refused, naming its deadline",
         true,
         refusal.starts_with("deadline: "),
     ));
 
-    scene(
+    rehearsal.voice.scene(
         "The reminder for renewal-4821 must arrive before 18:00. The first attempt fails, and the queue \
            loses the wake-up for the second.",
     );
@@ -49,17 +50,19 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     }
     if let Some(lost) = stage.next_message().await? {
         stage.store.acknowledge(&lost.receipt).await?;
-        crate::out::line(format_args!("  {:12}  the wake-up {} is lost", "", lost.message_id));
+        rehearsal.voice.tell(format_args!("  {:12}  the wake-up {} is lost", "", lost.message_id));
     }
     let (record, _) = stage.found(&reminder).await?;
     if let Some(at) = record.look_at {
-        scene("Minutes later the reconciler finds it past its due time, with nobody at work on it.");
+        rehearsal
+            .voice
+            .scene("Minutes later the reconciler finds it past its due time, with nobody at work on it.");
         stage.clock.skip_to(at);
         stage.reconcile().await?;
     }
     stage.work_until_quiet().await?;
 
-    scene(
+    rehearsal.voice.scene(
         "The reminder for renewal-4822 had its cutoff at 17:10. After a first failure all workers stand \
            still, and its wake-up comes too late.",
     );
@@ -82,6 +85,6 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     rehearsal.keep_all(effects(&record, tally, 1, 0));
     let dead = stage.store.dead_letter_messages(10).await?;
     let told = dead.iter().filter(|message| message.body.contains(record.delivery.id.as_str())).count();
-    rehearsal.keep(promise("renewal-4822: one message in the dead-letter queue", 1, told));
+    rehearsal.keep(promise("renewal-4822", "one message in the dead-letter queue", 1, told));
     rehearsal.conclude(&stage, &record, &attempts).await
 }

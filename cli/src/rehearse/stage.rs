@@ -29,8 +29,8 @@ use waybill_testkit::server::{DeduplicatingRecipient, Setting};
 
 use super::clock::StoryClock;
 use super::narrated::Narrated;
+use super::voice::Voice;
 use crate::exit::Failure;
-use crate::out;
 
 /// The configuration that the rehearsals run under, but for addresses and patience.
 const EXAMPLE: &str = include_str!("../../../waybill.example.toml");
@@ -63,12 +63,18 @@ pub(crate) struct Stage {
     pub(crate) store: Store,
     config: Config,
     ports: Ports<Narrator, Store, OverHttp, StoryClock, SeededDice>,
+    voice: Voice,
     _folder: TempDir,
 }
 
 impl Stage {
     /// Builds it: the story begins at `begin`, the destination answers as `script` says.
-    pub(crate) async fn set(begin: &str, destination: &str, script: Script) -> Result<Self, Failure> {
+    pub(crate) async fn set(
+        begin: &str,
+        destination: &str,
+        script: Script,
+        voice: Voice,
+    ) -> Result<Self, Failure> {
         let clock = StoryClock::beginning_at(TimeMs::parse("begin", begin)?);
         let arrivals = clock.clone();
         let recipient = DeduplicatingRecipient::set(Setting::new(script).with_clock(move || arrivals.now()))
@@ -81,13 +87,13 @@ impl Stage {
         let store = EmbeddedStore::open(&folder.path().join("rehearsal.db"), clock.clone())
             .map_err(|error| Failure::failed(in_full(&error)))?;
         let ports = Ports {
-            ledger: Narrated::new(store.clone(), clock.clone()),
+            ledger: Narrated::new(store.clone(), clock.clone(), voice),
             queue: store.clone(),
             recipient: HttpRecipient::new(clock.clone(), Locality::AllowLocal).with_secrets(TestSecret),
             clock: clock.clone(),
             dice: SeededDice::new("rehearsal", 7319),
         };
-        Ok(Self { clock, recipient, store, config, ports, _folder: folder })
+        Ok(Self { clock, recipient, store, config, ports, voice, _folder: folder })
     }
 
     /// Publishes an event as it stands in its file.
@@ -127,7 +133,7 @@ impl Stage {
     pub(crate) async fn work_twice(&self, message: &Received) -> Result<(), Failure> {
         let other = async {
             let verdict = self.consume(&message.message_id, &message.body).await;
-            out::line(format_args!("  {:12}  the duplicate of the wake-up: {}", "", words(verdict)));
+            self.voice.tell(format_args!("  {:12}  the duplicate of the wake-up: {}", "", words(verdict)));
         };
         let (done, ()) = futures::join!(self.work(message), other);
         done
@@ -151,6 +157,12 @@ impl Stage {
         let Ports { ledger, queue, clock, dice, .. } = &self.ports;
         Reconciler { ledger, queue, clock, dice }.tick(&self.config, TickLimits::default()).await?;
         Ok(())
+    }
+
+    /// Who owns the destination of a delivery.
+    pub(crate) fn owner(&self, record: &Record) -> Option<&str> {
+        let delivery = &record.delivery;
+        self.config.destination(&delivery.destination, &delivery.tenant)?.owner.as_deref()
     }
 
     /// The record of a delivery and its evidence.

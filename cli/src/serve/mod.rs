@@ -1,20 +1,23 @@
 //! The whole system in one process: ingest, consumer and reconciler on one data file.
 //!
-//! Started: the lock on the data file, then the store, then the listening address, then work. Told
-//! to stop (SIGTERM, SIGINT): no new connection, no new message; what is under way ends by itself
-//! within its own time. What does not is repaired by the next start, like after any crash.
+//! Started: the lock on the data file, then the listening address, then the store, then work: a start
+//! that fails leaves no new files behind. Told to stop (SIGTERM, SIGINT): no new connection, no new
+//! message; what is under way ends by itself within its own time. What does not is repaired by the
+//! next start, like after any crash.
 
 mod body;
 mod ingest;
 mod lock;
 mod peer;
 mod poll;
-mod secrets;
+pub(crate) mod secrets;
 mod stop;
 mod tick;
 
+use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,8 +30,9 @@ use waybill_service::config::Config;
 use waybill_service::ports::Ports;
 
 use crate::backend::{Backend, Store};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
+use secrets::Unusable;
 use waybill_system::{SystemClock, SystemDice};
 
 /// How the system is run.
@@ -57,17 +61,19 @@ const SETTLING: Duration = Duration::from_secs(5);
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
     let data = settings.backend.path();
-    let _lock = lock::hold(data)?;
-    let store = settings.backend.open_or_make()?;
-    let config = Arc::new(settings.config);
-    secrets::warn_of_missing(&config).await;
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .map_err(|error| Failure::failed(format!("{}: cannot listen there: {error}", settings.listen)))?;
-    let address =
-        listener.local_addr().map_err(|error| Failure::failed(format!("{}: {error}", settings.listen)))?;
-
+    let mut lock = lock::Lock::take(data)?;
+    let deaf = |error: io::Error| {
+        Failure::failed(format!("{}: cannot listen there: {}", settings.listen, in_words(&error)))
+    };
+    let listener = TcpListener::bind(settings.listen).await.map_err(deaf)?;
+    let address = listener.local_addr().map_err(deaf)?;
     let stop = stop::on_signals()?;
+    let store = settings.backend.open_or_make()?;
+    lock.keep();
+
+    let config = Arc::new(settings.config);
+    let unusable = secrets::unusable(&config).await;
+    unusable.iter().for_each(Unusable::log);
     let ports = Arc::new(ServePorts {
         ledger: store.clone(),
         queue: store.clone(),
@@ -81,7 +87,7 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let ticking = tokio::spawn(tick::run(ports, config.clone(), stop.clone()));
     let ingest = ingest::Ingest { store, config: config.clone(), locality: settings.locality };
     let serving = tokio::spawn(ingest.serve(listener, stop.clone()));
-    announce(settings.output, address, data, &config);
+    announce(settings.output, address, data, &config, &unusable);
 
     stop.wait().await;
     tracing::info!("stopping: nothing new is taken");
@@ -98,21 +104,27 @@ fn longest_timeout(config: &Config) -> DurationMs {
     config.destinations.values().map(|destination| destination.timeout).max().unwrap_or_default()
 }
 
-/// One line that a person likes, once everything is up.
-fn announce(output: Format, address: SocketAddr, data: &std::path::Path, config: &Config) {
+/// One line that a person likes, once everything is up, and what will not work.
+fn announce(output: Format, address: SocketAddr, data: &Path, config: &Config, unusable: &[Unusable]) {
     let destinations: Vec<String> = config.destinations.keys().map(ToString::to_string).collect();
-    match output {
-        Format::Json => out::json(&json!({
+    let warnings: Vec<String> = unusable.iter().map(ToString::to_string).collect();
+    if output == Format::Json {
+        out::announce(json!({
             "listening": format!("http://{address}"),
             "data": data.display().to_string(),
             "destinations": destinations,
             "config_revision": config.revision.as_str(),
-        })),
-        Format::Table => out::line(format_args!(
-            "waybill takes events at http://{address}/v1/events, keeps them in {}, and delivers to {} ({})",
-            data.display(),
-            destinations.join(", "),
-            config.revision,
-        )),
+            "warnings": warnings,
+        }));
+        return;
+    }
+    out::announce(format_args!(
+        "waybill takes events at http://{address}/v1/events, keeps them in {}, and delivers to {} (revision {})",
+        data.display(),
+        destinations.join(", "),
+        config.revision,
+    ));
+    for warning in warnings {
+        out::announce(format_args!("warning: {warning}"));
     }
 }

@@ -1,11 +1,16 @@
 //! A configuration in short.
 
+use std::path::Path;
+
 use waybill_domain::destination::Destination;
+use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 
+use super::counted;
+
 /// What `config check` says of a good file.
-pub(crate) fn summary(config: &Config) -> String {
-    let mut lines = vec![format!("{} is good", config.revision)];
+pub(crate) fn summary(file: &Path, config: &Config) -> String {
+    let mut lines = vec![format!("{} is good (revision {})", file.display(), config.revision)];
     for destination in config.destinations.values() {
         lines.push(of_destination(destination));
     }
@@ -25,17 +30,40 @@ fn of_destination(destination: &Destination) -> String {
         types => list(types),
     };
     format!(
-        "destination {}: {} of {} to {}, {} attempts within {}, {} each",
+        "destination {}: {} of {} to {}, {} within {}, {} each",
         destination.name,
         subscribed,
         list(&destination.tenants),
         destination.url.origin(),
-        destination.policy.max_attempts,
-        destination.policy.horizon,
-        destination.timeout,
+        counted(destination.policy.max_attempts, "attempt"),
+        span(destination.policy.horizon),
+        span(destination.timeout),
     )
 }
 
 fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A span as a configuration would write it: `24h`, not `1d00h`.
+fn span(span: DurationMs) -> String {
+    let ms = span.as_ms();
+    let units = [("h", 3_600_000), ("m", 60_000), ("s", 1000)];
+    match units.into_iter().find(|(_, unit)| ms >= *unit && ms.is_multiple_of(*unit)) {
+        Some((name, unit)) => format!("{}{name}", ms / unit),
+        None => format!("{ms}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_written_as_they_are_in_the_file() {
+        let rows = [(86_400_000, "24h"), (5_400_000, "90m"), (15_000, "15s"), (1_500, "1500ms"), (0, "0ms")];
+        for (ms, shown) in rows {
+            assert_eq!(span(DurationMs::from_ms(ms)), shown);
+        }
+    }
 }

@@ -11,9 +11,9 @@ use super::evidence::deciding;
 use super::outlook::outlook;
 
 /// One delivery, without its attempts.
-pub(crate) fn of_record(record: &Record) -> Map<String, Value> {
+pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Value> {
     let delivery = &record.delivery;
-    let outlook = outlook(record);
+    let outlook = outlook(record, owner);
     let (ending, delivered) = match record.disposition {
         Some(Disposition::Ended(ending)) => (Some(ending.reason()), None),
         Some(Disposition::Delivered { attempt, late }) => (None, Some((attempt.get(), late))),
@@ -77,8 +77,8 @@ pub(crate) fn of_record(record: &Record) -> Map<String, Value> {
 }
 
 /// One delivery with every attempt that failed.
-pub(crate) fn of_delivery(record: &Record, attempts: &[Attempt]) -> Map<String, Value> {
-    let mut facts = of_record(record);
+pub(crate) fn of_delivery(record: &Record, attempts: &[Attempt], owner: Option<&str>) -> Map<String, Value> {
+    let mut facts = of_record(record, owner);
     let of = |attempt| of_attempt(record, attempts, attempt);
     facts.insert("attempts".to_owned(), attempts.iter().map(of).collect());
     facts

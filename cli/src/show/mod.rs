@@ -10,3 +10,11 @@ pub(crate) mod timeline;
 
 #[cfg(test)]
 mod tests;
+
+/// `1 byte`, `2 bytes`.
+pub(crate) fn counted(number: impl Into<u64>, what: &str) -> String {
+    match number.into() {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}

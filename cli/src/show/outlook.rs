@@ -5,6 +5,8 @@ use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
 use waybill_domain::hold::HoldReason;
 use waybill_domain::outcome::FailureClass;
 
+use super::escape::escaped;
+
 /// Two sentences for whoever looks at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outlook {
@@ -14,8 +16,8 @@ pub(crate) struct Outlook {
     pub(crate) for_you: Option<String>,
 }
 
-/// The outlook of a record as it stands.
-pub(crate) fn outlook(record: &Record) -> Outlook {
+/// The outlook of a record as it stands. Whom to ask is said where `owner` is known.
+pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
     match (record.state, record.disposition) {
         (State::Pending | State::Retryable, _) => of_open(record),
         (_, Some(Disposition::Delivered { attempt, late: false })) => {
@@ -26,7 +28,7 @@ pub(crate) fn outlook(record: &Record) -> Outlook {
              effect is real"
         )),
         (_, Some(Disposition::Ended(Ending::Expired))) => expired(record),
-        (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => dead_lettered(record, reason),
+        (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => dead_lettered(record, reason, owner),
         (state, None) => quiet(format!("unknown: it is {state}, and the record does not say how")),
     }
 }
@@ -74,11 +76,13 @@ fn expired(record: &Record) -> Outlook {
     }
 }
 
-fn dead_lettered(record: &Record, reason: DeadLetterReason) -> Outlook {
+fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>) -> Outlook {
+    let destination = &record.delivery.destination;
     let why = match reason {
-        DeadLetterReason::AttemptsExhausted => {
-            format!("all {} attempts of its budget were made", record.attempts_made)
-        }
+        DeadLetterReason::AttemptsExhausted => match record.attempts_made {
+            1 => "the one attempt of its budget was made".to_owned(),
+            made => format!("all {made} attempts of its budget were made"),
+        },
         DeadLetterReason::HorizonReached => {
             format!("automation's time for it was over at {}", record.horizon_at)
         }
@@ -89,7 +93,7 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason) -> Outlook {
             "the recipient may have applied it, and its destination wants a person to decide".to_owned()
         }
         DeadLetterReason::DestinationRemoved => {
-            format!("destination {} is not configured any more for its tenant", record.delivery.destination)
+            format!("destination {destination} is not configured any more for its tenant")
         }
         DeadLetterReason::Permanent(class) => {
             format!("the last attempt failed in a way that a repeat does not mend ({class})")
@@ -98,13 +102,10 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason) -> Outlook {
     let doubt =
         may_be_applied(record.last_failure.as_ref()) && !matches!(reason, DeadLetterReason::AmbiguousOutcome);
     let ask = if doubt { "; the last attempt may have been applied: ask the recipient first" } else { "" };
-    Outlook {
-        next: format!("nothing: {why}; a person decides"),
-        for_you: Some(format!(
-            "{}{ask}. Releasing dead letters (waybill redrive) is not built in this version",
-            remedy(record, reason)
-        )),
-    }
+    let mut sentences = vec![format!("{}{ask}", remedy(record, reason))];
+    sentences.extend(owner.map(|owner| format!("The owner of {destination} is {}", escaped(owner))));
+    sentences.push("Releasing dead letters (waybill redrive) is not built in this version".to_owned());
+    Outlook { next: format!("nothing: {why}; a person decides"), for_you: Some(sentences.join(". ")) }
 }
 
 fn remedy(record: &Record, reason: DeadLetterReason) -> String {
@@ -112,33 +113,27 @@ fn remedy(record: &Record, reason: DeadLetterReason) -> String {
     let destination = &record.delivery.destination;
     match reason {
         DeadLetterReason::AttemptsExhausted | DeadLetterReason::HorizonReached => {
-            format!("ask the owner of {destination} why it kept failing (see the attempts above)")
+            "find out why it kept failing (see the attempts above)".to_owned()
         }
         DeadLetterReason::RetryAfterPastDeadline => {
             let by = record.delivery.deadline.map_or_else(String::new, |at| format!(" before {at}"));
-            format!("ask the owner of {destination} whether it can be taken{by}")
+            format!("find out whether {destination} can take it{by}")
         }
         DeadLetterReason::AmbiguousOutcome => {
-            format!("ask the owner of {destination} whether {} was applied", record.delivery.id)
+            format!("find out whether {destination} applied {}", record.delivery.id)
         }
         DeadLetterReason::DestinationRemoved => {
             format!("put {destination} back into the configuration if it was removed by mistake")
         }
         DeadLetterReason::Permanent(class) => match class {
-            C::AuthenticationRejected => {
-                format!("correct the credentials or the secret together with the owner of {destination}")
-            }
+            C::AuthenticationRejected => "correct the credentials or the secret on both sides".to_owned(),
             C::PayloadRejected => "review the payload: the recipient says above what it refuses".to_owned(),
-            C::EndpointMissing | C::Redirect | C::Gone => {
-                format!("ask the owner of {destination} for the right URL")
-            }
-            C::ForbiddenAddress => {
-                format!("ask the owner of {destination} why its name leads to an address that is not public")
-            }
+            C::EndpointMissing | C::Redirect | C::Gone => "correct the URL of the destination".to_owned(),
+            C::ForbiddenAddress => "find out why its name leads to an address that is not public".to_owned(),
             C::PayloadMissing => {
                 "the payload is lost to Waybill: the producer still has the event".to_owned()
             }
-            _ => format!("see the last attempt, and ask the owner of {destination}"),
+            _ => "see the last attempt".to_owned(),
         },
     }
 }

@@ -3,14 +3,14 @@
 use comfy_table::{Table, presets};
 use waybill_domain::delivery::Record;
 use waybill_domain::ending::Disposition;
+use waybill_domain::time::TimeMs;
 use waybill_service::ports::DeadLetterGroup;
 
 use super::escape::escaped;
 
-/// Deliveries, one row each.
-pub(crate) fn of_records(records: &[Record]) -> String {
-    let header =
-        ["DELIVERY", "STATE", "TENANT", "DESTINATION", "EVENT", "TYPE", "QUEUED", "ATTEMPTS", "LAST"];
+/// Deliveries, one row each: what fits on a line of a terminal. JSON has the times and the rest.
+pub(crate) fn of_records(records: &[Record], now: TimeMs) -> String {
+    let header = ["DELIVERY", "STATE", "TENANT", "DESTINATION", "EVENT", "AGE", "ATTEMPTS", "LAST FAILURE"];
     let rows = records.iter().map(|record| {
         let delivery = &record.delivery;
         [
@@ -19,10 +19,9 @@ pub(crate) fn of_records(records: &[Record]) -> String {
             delivery.tenant.to_string(),
             delivery.destination.to_string(),
             escaped(delivery.event_id.as_str()),
-            delivery.event_type.to_string(),
-            delivery.first_queued_at.to_string(),
+            now.since(delivery.first_queued_at).to_string(),
             format!("{}/{}", record.attempts_made, record.attempt_limit),
-            last(record),
+            last_failure(record),
         ]
     });
     table(header, rows)
@@ -45,7 +44,7 @@ pub(crate) fn of_groups(groups: &[DeadLetterGroup]) -> String {
 }
 
 /// Dead letters, one row each.
-pub(crate) fn of_dead_letters(records: &[Record]) -> String {
+pub(crate) fn of_dead_letters(records: &[Record], _now: TimeMs) -> String {
     let header = ["DELIVERY", "TENANT", "DESTINATION", "REASON", "EVENT", "ENDED", "ATTEMPTS", "DEADLINE"];
     let rows = records.iter().map(|record| {
         let delivery = &record.delivery;
@@ -70,13 +69,13 @@ fn state(record: &Record) -> String {
     }
 }
 
-/// The end's reason or the last failure, in a word.
-fn last(record: &Record) -> String {
+/// The kind of the last failure, or why it ended without one, in a word.
+fn last_failure(record: &Record) -> String {
     match (record.disposition, &record.last_failure) {
-        (Some(Disposition::Ended(ending)), _) => ending.reason().to_owned(),
         (Some(Disposition::Delivered { late: true, .. }), _) => "late".to_owned(),
         (Some(Disposition::Delivered { .. }), _) | (None, None) => "-".to_owned(),
-        (None, Some(last)) => last.failure.class.to_string(),
+        (_, Some(last)) => last.failure.class.to_string(),
+        (Some(Disposition::Ended(ending)), None) => ending.reason().to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Timelines of records that went every way a delivery can go.
 
-use waybill_domain::attempt::{Attempt, Excerpt, Phase, RetryAfter, SendReport, Witness};
+use waybill_domain::attempt::{Attempt, Excerpt, Phase, RetryAfter, SendReport};
 use waybill_domain::delivery::{Delivery, PayloadFacts, Record};
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::{DeadLetterReason, Ending};
@@ -8,15 +8,17 @@ use waybill_domain::hold::{Held, HoldReason};
 use waybill_domain::identity::{
     ConfigRevision, DeliveryId, DestinationName, EventId, EventType, MessageId, Scope, TenantId, WriteToken,
 };
-use waybill_domain::outcome::{Outcome, Seen, StatusOverrides, classify};
+use waybill_domain::outcome::{Seen, StatusOverrides, classify};
 use waybill_domain::policy::Policy;
 use waybill_domain::repair::LookRules;
-use waybill_domain::settle::{Settlement, Terms, interrupted, settle, settle_by};
+use waybill_domain::settle::{Settlement, Terms, settle};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_domain::transition::{ClaimEnd, Writer};
+use waybill_domain::transition::Writer;
 
-use super::facts::of_delivery;
 use super::timeline::timeline;
+
+mod brevity;
+mod witnesses;
 
 const T0: TimeMs = TimeMs::from_unix_ms(1_767_225_600_000);
 
@@ -91,7 +93,7 @@ fn attempted(record: &Record, status: u16, ms: u64) -> (Record, Option<Attempt>)
 }
 
 fn check(record: &Record, attempts: &[Attempt], expected: &[&str]) {
-    let shown = timeline(record, attempts);
+    let shown = timeline(record, attempts, None);
     for line in expected {
         assert!(shown.lines().any(|shown| shown == *line), "{line:?} is no line of\n{shown}");
     }
@@ -100,7 +102,7 @@ fn check(record: &Record, attempts: &[Attempt], expected: &[&str]) {
 #[test]
 fn a_fresh_delivery_shows_its_facts_and_when_it_is_due() {
     let record = record(Some(at(3_600_000)));
-    let shown = timeline(&record, &[]);
+    let shown = timeline(&record, &[], None);
     let expected = format!(
         "{}  pending\n\
          \x20 event        pay_\\u202e7319, lease.payment_recorded\n\
@@ -109,7 +111,7 @@ fn a_fresh_delivery_shows_its_facts_and_when_it_is_due() {
          \x20 payload      57 bytes of application/json, SHA-256 {}\n\
          \x20 deadline     2026-01-01T01:00:00.000Z; automation ends at 2026-01-02T00:00:00.000Z\n\
          \x20 attempts     0 of 7\n\
-         \x20 settings     file-1\n\
+         \x20 revision     file-1\n\
          \n\
          \x20 2026-01-01T00:00:00.000Z  queued         due at once\n\
          \n\
@@ -132,15 +134,15 @@ fn each_attempt_tells_what_happened_and_why_the_delay_was_chosen() {
         &attempts,
         &[
             "  2026-01-01T00:00:00.100Z  attempt 1      500 server_error: the recipient may have applied it, may be retried",
-            &format!("{indent}  took         35ms, as far as: answer"),
+            &format!("{indent}  took         35ms, got an answer"),
             &format!("{indent}  said         \"try \"later\"\\n\\u001b[2J\" (15 bytes)"),
             &format!(
-                "{indent}  then         again at 2026-01-01T00:00:00.635Z, in 500ms: jitter drew 500ms of at most 1s"
+                "{indent}  then         not before 2026-01-01T00:00:00.635Z, in 500ms: jitter drew 500ms of at most 1s"
             ),
             "  2026-01-01T00:00:02.000Z  attempt 2      429 rate_limited: not applied, may be retried",
             &format!("{indent}  asked for    Retry-After: 120 (that is 2m00s)"),
             &format!(
-                "{indent}  then         again at 2026-01-01T00:02:03.035Z, in 2m01s: the recipient asked for 2m00s, \
+                "{indent}  then         not before 2026-01-01T00:02:03.035Z, in 2m01s: the recipient asked for 2m00s, \
              and jitter drew 1s of at most 2s"
             ),
         ],
@@ -154,7 +156,7 @@ fn the_end_says_who_acknowledged_or_why_automation_stopped_and_what_a_person_can
         &delivered,
         &[],
         &[
-            "  2026-01-01T00:00:00.135Z  delivered      the recipient acknowledged attempt 1",
+            "  2026-01-01T00:00:00.135Z  attempt 1      delivered: the recipient acknowledged it",
             "  next         nothing: the recipient acknowledged attempt 1",
         ],
     );
@@ -165,10 +167,10 @@ fn the_end_says_who_acknowledged_or_why_automation_stopped_and_what_a_person_can
         &[attempt.unwrap()],
         &[
             &format!("{}  dead_lettered: authentication_rejected", refused.delivery.id),
-            "  2026-01-01T00:00:00.135Z  dead_lettered  authentication_rejected; the DLQ is not told yet",
+            "  2026-01-01T00:00:00.135Z  dead_lettered  authentication_rejected; the dead-letter queue is not told yet",
             "  next         nothing: the last attempt failed in a way that a repeat does not mend \
          (authentication_rejected); a person decides",
-            "  for you      correct the credentials or the secret together with the owner of acme-accounting. \
+            "  for you      correct the credentials or the secret on both sides. \
          Releasing dead letters (waybill redrive) is not built in this version",
         ],
     );
@@ -180,7 +182,7 @@ fn the_end_says_who_acknowledged_or_why_automation_stopped_and_what_a_person_can
         &expired,
         &[attempt.unwrap()],
         &[
-            "  2026-01-01T00:01:00.000Z  expired        expired; told to the DLQ",
+            "  2026-01-01T00:01:00.000Z  expired        its deadline passed; the dead-letter queue was told",
             "  next         nothing: its deadline (2026-01-01T00:01:00.000Z) passed, and no path sends it any more",
             "  for you      if it still matters, the producer decides on a new event; the recipient may have applied \
          an attempt whose answer was lost: ask it",
@@ -218,79 +220,6 @@ fn a_claim_and_a_hold_are_shown_as_what_they_are() {
         &[
             "  2026-01-01T00:00:00.007Z  held           paused",
             "  for you      lift the hold in time: its deadline is 2026-01-01T02:30:00.000Z",
-        ],
-    );
-}
-
-/// An attempt that its finder settled as interrupted, and the late word of its worker.
-fn with_two_witnesses() -> (Record, Vec<Attempt>) {
-    let claimed = claimed(&record(None), "t100", at(100));
-    let late =
-        settle(&claimed, &report(503, 100), &terms(), &writer("t100", at(19_000)), 0.9).unwrap().attempt;
-    let by = writer("f", at(30_000));
-    let found = interrupted(&claimed, &terms(), &by, 0.1).unwrap();
-    let settled = settle_by(&claimed, &found, ClaimEnd::Lapsed, &terms(), &by).unwrap();
-    (settled.into_after(), vec![late.unwrap(), found])
-}
-
-#[test]
-fn of_two_witnesses_both_are_shown_and_it_is_said_whose_word_decided() {
-    let (record, mut attempts) = with_two_witnesses();
-    let indent = " ".repeat(28);
-    let finder_decided = [
-        format!("{indent}  says         the worker that sent it, too late; the finder's word decided"),
-        format!("{indent}  says         who found its claim lapsed; its word decided"),
-        format!("{indent}  found        2026-01-01T00:00:30.000Z, 29.9s after it was claimed"),
-    ];
-    check(&record, &attempts, &finder_decided.each_ref().map(String::as_str));
-    let facts = of_delivery(&record, &attempts);
-    assert_eq!(
-        (&facts["attempts"][0]["decided"], &facts["attempts"][1]["decided"]),
-        (&false.into(), &true.into())
-    );
-
-    // The next attempt began before the worker's due time: still the finder's word.
-    let (record, next) = attempted(&record, 500, 30_200);
-    attempts.extend(next);
-    check(&record, &attempts, &finder_decided.each_ref().map(String::as_str));
-}
-
-#[test]
-fn where_the_finder_lost_the_race_the_workers_word_decided() {
-    let claimed = claimed(&record(None), "t100", at(100));
-    let settled = settle(&claimed, &report(503, 100), &terms(), &writer("t100", at(19_000)), 0.5).unwrap();
-    let found = interrupted(&claimed, &terms(), &writer("f", at(30_000)), 0.1).unwrap();
-    let (record, attempts) = (settled.change.into_after(), [settled.attempt.unwrap(), found]);
-    assert_eq!(attempts.each_ref().map(|attempt| attempt.witness), [Witness::Worker, Witness::Finder]);
-    let indent = " ".repeat(28);
-    check(
-        &record,
-        &attempts,
-        &[
-            &format!("{indent}  says         the worker that sent it; its word decided"),
-            &format!("{indent}  says         who found its claim lapsed; the worker's word decided"),
-        ],
-    );
-}
-
-#[test]
-fn a_late_acknowledgement_says_that_it_is_one_and_shows_what_was_answered() {
-    let (record, attempts) = with_two_witnesses();
-    let number = attempts[0].number;
-    let answer = Excerpt { bytes: b"{\"ok\":\"\\u0000\0\"}".to_vec(), full_length: 9_999, complete: false };
-    let late =
-        record.acknowledged_late(&writer("t100", at(31_000)), number, Some(answer)).unwrap().into_after();
-    assert_eq!(report(200, 1).outcome, Outcome::Delivered);
-    let indent = " ".repeat(28);
-    check(
-        &late,
-        &attempts,
-        &[
-            "  2026-01-01T00:00:31.000Z  delivered      the recipient acknowledged attempt 1, after its claim was lost (late)",
-            &format!(
-                "{indent}  said         \"{{\"ok\":\"\\\\u0000\\u0000\"}}\" (9999 bytes or more; the answer did not end)"
-            ),
-            "  next         nothing: the recipient acknowledged attempt 1, late: its claim had been lost, but the effect is real",
         ],
     );
 }

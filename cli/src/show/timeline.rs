@@ -1,21 +1,23 @@
 //! One delivery as a timeline that a person likes to read: the record's facts, every attempt with
 //! its evidence and the reason for the delay after it, what happens next and what a person can do.
 
-use waybill_domain::attempt::{Attempt, Excerpt, Next, Witness};
+use waybill_domain::attempt::{Attempt, Excerpt, Next, Phase, Witness};
 use waybill_domain::delivery::Record;
 use waybill_domain::ending::{Disposition, Ending};
 use waybill_domain::outcome::{Applied, Verdict};
 use waybill_domain::time::TimeMs;
 
+use super::counted;
 use super::escape::{escaped, escaped_bytes};
 use super::evidence::deciding;
 use super::outlook::outlook;
 
 /// How much of an answer a line shows; JSON has all that is kept.
-const MOST_SHOWN: usize = 240;
+const MOST_SHOWN: usize = 100;
 
-/// The timeline of a record and the evidence of its failed attempts. Ends without a line break.
-pub(crate) fn timeline(record: &Record, attempts: &[Attempt]) -> String {
+/// The timeline of a record and the evidence of its failed attempts, with the destination's owner if
+/// somebody knows who that is. Ends without a line break.
+pub(crate) fn timeline(record: &Record, attempts: &[Attempt], owner: Option<&str>) -> String {
     let mut page = Page::default();
     head(&mut page, record);
     page.blank();
@@ -34,7 +36,7 @@ pub(crate) fn timeline(record: &Record, attempts: &[Attempt]) -> String {
         end(&mut page, record, disposition, at);
     }
     page.blank();
-    let outlook = outlook(record);
+    let outlook = outlook(record, owner);
     page.fact("next", &outlook.next);
     if let Some(for_you) = outlook.for_you {
         page.fact("for you", &for_you);
@@ -56,8 +58,8 @@ fn head(page: &mut Page, record: &Record) {
     page.fact("destination", delivery.destination.as_str());
     let payload = &delivery.payload;
     let version = payload.version.map_or_else(String::new, |version| format!(", version {version}"));
-    let (length, kind, sha256) = (payload.length, escaped(&payload.content_type), &payload.sha256);
-    page.fact("payload", &format!("{length} bytes of {kind}{version}, SHA-256 {sha256}"));
+    let (length, kind) = (counted(payload.length, "byte"), escaped(&payload.content_type));
+    page.fact("payload", &format!("{length} of {kind}{version}, SHA-256 {}", payload.sha256));
     let deadline = delivery.deadline.map_or_else(|| "none".to_owned(), |at| at.to_string());
     page.fact("deadline", &format!("{deadline}; automation ends at {}", record.horizon_at));
     let redriven = match (record.redrives, &record.redrive_run) {
@@ -67,7 +69,7 @@ fn head(page: &mut Page, record: &Record) {
         }
     };
     page.fact("attempts", &format!("{} of {}{redriven}", record.attempts_made, record.attempt_limit));
-    page.fact("settings", record.config_revision.as_str());
+    page.fact("revision", record.config_revision.as_str());
 }
 
 fn queued(record: &Record) -> String {
@@ -91,13 +93,15 @@ fn failed(page: &mut Page, record: &Record, attempts: &[Attempt], attempt: &Atte
     page.event(attempt.started_at, &format!("attempt {}", attempt.number), &what);
     let took = attempt.ended_at.since(attempt.started_at);
     match (attempt.witness, attempt.phase) {
-        (Witness::Worker, Some(phase)) => page.detail("took", &format!("{took}, as far as: {phase}")),
+        (Witness::Worker, Some(phase)) => page.detail("took", &format!("{took}, {}", how_far(phase))),
         (Witness::Worker, None) => page.detail("took", &took.to_string()),
         (Witness::Finder, _) => {
             page.detail("found", &format!("{}, {took} after it was claimed", attempt.ended_at));
         }
     }
-    page.detail("note", &escaped(&attempt.note));
+    if let Some(note) = worth_telling(attempt) {
+        page.detail("note", &escaped(note));
+    }
     if let Some(asked) = &attempt.retry_after {
         let understood =
             asked.wait.map_or_else(|| "not understood".to_owned(), |wait| format!("that is {wait}"));
@@ -107,10 +111,12 @@ fn failed(page: &mut Page, record: &Record, attempts: &[Attempt], attempt: &Atte
         page.detail("said", &said(excerpt));
     }
     match &attempt.next {
-        Next::Retry { due_at, delay } => page.detail("then", &format!("again at {due_at}, in {delay}")),
+        Next::Retry { due_at, delay } => page.detail("then", &format!("not before {due_at}, in {delay}")),
         Next::End(ending) => page.detail("then", &format!("no more attempts: {}", ending.reason())),
     }
-    page.detail("settings", attempt.config_revision.as_str());
+    if attempt.config_revision != record.config_revision {
+        page.detail("revision", attempt.config_revision.as_str());
+    }
     if let Some(decided) = deciding(record, attempts, attempt.number) {
         let word = match (attempt.witness, attempt.witness == decided) {
             (Witness::Worker, true) => "the worker that sent it; its word decided",
@@ -122,30 +128,49 @@ fn failed(page: &mut Page, record: &Record, attempts: &[Attempt], attempt: &Atte
     }
 }
 
+fn how_far(phase: Phase) -> String {
+    match phase {
+        Phase::Answer => "got an answer".to_owned(),
+        Phase::Request => "got no answer to what was sent".to_owned(),
+        Phase::Prepare | Phase::Resolve | Phase::Connect | Phase::Tls => format!("stopped at {phase}"),
+    }
+}
+
+/// The note, less what the line above it says: that a status came, and which.
+fn worth_telling(attempt: &Attempt) -> Option<&str> {
+    let answered = attempt.status.map(|status| format!("answered {status}"));
+    match answered.filter(|answered| attempt.note.starts_with(answered)) {
+        Some(_) => attempt.note.split_once(": ").map(|(_, hint)| hint),
+        None => Some(&*attempt.note).filter(|note| !note.is_empty()),
+    }
+}
+
 fn said(excerpt: &Excerpt) -> String {
     let text = escaped_bytes(&excerpt.bytes);
     let shown: String = text.chars().take(MOST_SHOWN).collect();
     let cut = if shown.len() < text.len() { "…" } else { "" };
-    let whole = match (excerpt.complete, excerpt.full_length) {
-        (true, 1) => "1 byte".to_owned(),
-        (true, length) => format!("{length} bytes"),
-        (false, length) => format!("{length} bytes or more; the answer did not end"),
-    };
-    format!("\"{shown}{cut}\" ({whole})")
+    let length = counted(excerpt.full_length, "byte");
+    let end = if excerpt.complete { "" } else { " or more; the answer did not end" };
+    format!("\"{shown}{cut}\" ({length}{end})")
 }
 
 fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
     match disposition {
         Disposition::Delivered { attempt, late } => {
             let late = if late { ", after its claim was lost (late)" } else { "" };
-            page.event(at, "delivered", &format!("the recipient acknowledged attempt {attempt}{late}"));
+            let text = format!("delivered: the recipient acknowledged it{late}");
+            page.event(at, &format!("attempt {attempt}"), &text);
             if let Some(result) = &record.result {
                 page.detail("said", &said(result));
             }
         }
         Disposition::Ended(ending) => {
-            let told = if record.dlq_told { "told to the DLQ" } else { "the DLQ is not told yet" };
-            page.event(at, record.state.as_str(), &format!("{}; {told}", ending.reason()));
+            let why = match ending {
+                Ending::Expired => "its deadline passed",
+                Ending::DeadLettered(reason) => reason.as_str(),
+            };
+            let told = if record.dlq_told { "was told" } else { "is not told yet" };
+            page.event(at, record.state.as_str(), &format!("{why}; the dead-letter queue {told}"));
         }
     }
 }

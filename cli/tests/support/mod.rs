@@ -85,6 +85,16 @@ impl Home {
         Ran { code, out: out.join().unwrap(), err: err.join().unwrap() }
     }
 
+    /// Runs a command whose answer nobody reads; its code and its complaints.
+    pub(crate) fn run_unread(&self, arguments: &[&str]) -> (i32, String) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command(arguments);
+        let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let err = gather(child.stderr.take().unwrap());
+        (wait(&mut child).unwrap(), err.join().unwrap())
+    }
+
     /// What `deliveries list` says, as JSON.
     pub(crate) fn deliveries(&self) -> Vec<Value> {
         let ran = self.run(&["deliveries", "list", "--output", "json"]);

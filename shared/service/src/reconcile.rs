@@ -93,6 +93,12 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 }
             }
         }
+        let did = report.woken + report.ended + report.told + report.lifted + report.raced + report.failed;
+        if did == 0 && !report.more {
+            let TickReport { looked_at, working, held, .. } = report;
+            tracing::debug!(looked_at, working, held, "reconciled");
+            return Ok(report);
+        }
         tracing::info!(
             looked_at = report.looked_at,
             woken = report.woken,

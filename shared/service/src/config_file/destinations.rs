@@ -1,6 +1,6 @@
 //! `[destinations.NAME]`: where a recipient is, what signs for it, and how it wants to be treated.
 
-use waybill_domain::address::RecipientUrl;
+use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
@@ -35,7 +35,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
     let section = entry.as_section(&KEYS)?;
     let url = section
         .require("url", "https:// and a public host")
-        .and_then(|entry| entry.parsed(|field, text| RecipientUrl::parse(field, text, rules.locality)));
+        .and_then(|entry| entry.parsed(|field, text| url(field, text, rules.locality)));
     let tenants = tenants(&section);
     let secrets = section
         .require("secrets", SECRETS_RULE)
@@ -102,6 +102,16 @@ impl Optional {
 fn event_types(entry: &Entry<'_, '_>) -> Option<Vec<EventPattern>> {
     entry.parsed_list(0, usize::MAX, "each event type once", |item| {
         item.parsed(|_, text| EventPattern::parse(text))
+    })
+}
+
+/// What only the switch for local trials would take is refused with its name.
+fn url(field: &str, text: &str, locality: Locality) -> Result<RecipientUrl, InvalidField> {
+    RecipientUrl::parse(field, text, locality).map_err(|mut invalid| {
+        if RecipientUrl::parse(field, text, Locality::AllowLocal).is_ok() {
+            invalid.rule.push_str("; plain HTTP and this machine for local trials only, with --allow-local");
+        }
+        invalid
     })
 }
 

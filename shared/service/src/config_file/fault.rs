@@ -51,10 +51,6 @@ impl<'t> Faults<'t> {
         self.add(at, key, invalid.fault, invalid.rule);
     }
 
-    pub(super) fn add_syntax(&self, at: usize, message: &str) {
-        self.add(at, "", message.replace('\n', "; "), "TOML, see https://toml.io");
-    }
-
     /// Every fault, by line.
     pub(super) fn into_list(self) -> Vec<ConfigFault> {
         let mut list = self.list.into_inner();

@@ -5,7 +5,7 @@
 //! fault names its line, its dotted key, what is wrong and what is allowed; no fault repeats a
 //! value that could be a secret.
 //!
-//! Order of reading: [`fault`], then `reader` (a table, key by key), then one file per kind of
+//! Order of reading: [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
 //! table: `policies`, `destinations`, `producers`, `event_types`, `system`.
 
 use std::collections::BTreeMap;
@@ -27,6 +27,7 @@ mod nearest;
 mod policies;
 mod producers;
 mod reader;
+mod syntax;
 mod system;
 
 pub use fault::ConfigFault;
@@ -71,10 +72,8 @@ pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFa
     let rules = rules.into();
     let faults = Faults::new(text);
     let (root, broken) = DeTable::parse_recoverable(text);
-    for error in &broken {
-        faults.add_syntax(error.span().map_or(0, |span| span.start), error.message());
-    }
     if !broken.is_empty() {
+        syntax::report(text, &broken, &faults);
         // What a broken file seems to say would only add faults that are none.
         return Err(faults.into_list());
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::DestinationName;
-use waybill_domain::policy::{Policy, PolicyTerms};
+use waybill_domain::policy::{Backoff, Policy, PolicyTerms};
 use waybill_domain::time::DurationMs;
 
 use super::reader::{Entry, Keys, Section};
@@ -50,7 +51,29 @@ fn read_one(section: &Section<'_, '_>) -> Option<Policy> {
     if !sound {
         return None;
     }
-    Policy::new(terms).map_err(|invalid| section.refuse(invalid)).ok()
+    let policy = Policy::new(terms).map_err(|invalid| section.refuse(invalid)).ok()?;
+    check_order(section, &terms.backoff).then_some(policy)
+}
+
+/// A cap below the first ceiling makes every delay the cap's: sound arithmetic, and surely not what the
+/// writer meant. Reported at the key that is written, where the other one is the default.
+fn check_order(section: &Section<'_, '_>, backoff: &Backoff) -> bool {
+    let Backoff { base, max, .. } = *backoff;
+    if max >= base {
+        return true;
+    }
+    section.refuse(match section.get("max_delay") {
+        Some(_) => InvalidField::new(
+            "max_delay",
+            format!("is {max}"),
+            format!("not shorter than base_delay, {base}"),
+        ),
+        None => {
+            let rule = format!("not longer than max_delay, by default {max}");
+            InvalidField::new("base_delay", format!("is {base}"), rule)
+        }
+    });
+    false
 }
 
 /// The policy that a destination names.

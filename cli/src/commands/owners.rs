@@ -1,0 +1,35 @@
+//! Who is asked when a destination fails: as the configuration says, if one is at hand. The ledger
+//! does not know, and looking at it needs no configuration.
+
+use std::path::Path;
+
+use waybill_domain::address::Locality;
+use waybill_domain::delivery::Record;
+use waybill_service::config::Config;
+
+use super::config::{DEFAULT_FILE, load, read};
+use crate::exit::Failure;
+
+/// The owners that are known.
+pub(super) struct Owners(Option<Config>);
+
+impl Owners {
+    /// From the file that is named, or from the default file if that is there and good.
+    pub(super) fn of(named: Option<&Path>) -> Result<Self, Failure> {
+        match named {
+            Some(file) => load(file, Locality::AllowLocal).map(|config| Self(Some(config))),
+            None => Ok(Self::at_hand()),
+        }
+    }
+
+    /// From the default file if that is there and good.
+    pub(super) fn at_hand() -> Self {
+        Self(read(Path::new(DEFAULT_FILE), Locality::AllowLocal).ok())
+    }
+
+    /// The owner of a delivery's destination.
+    pub(super) fn owner(&self, record: &Record) -> Option<&str> {
+        let delivery = &record.delivery;
+        self.0.as_ref()?.destination(&delivery.destination, &delivery.tenant)?.owner.as_deref()
+    }
+}
