@@ -42,7 +42,7 @@ class LocalAws:
         self.own = endpoint is None
         self.endpoint = endpoint or f"http://127.0.0.1:{port}"
         self.port = port
-        self.binaries = Path(binaries or ROOT / "target" / "quick")
+        self.binaries = Path(binaries or ROOT / "target" / "debug")
         self.folder = Path(folder or ROOT / ".cache" / "aws-local")
         self.outputs = None
 
