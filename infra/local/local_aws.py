@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = ("ingest", "consumer", "reconciler")
 TERRAFORM = [ROOT / "infra" / "local" / "terraform.sh", ROOT / "infra" / "environments" / "local"]
 # What every emulator takes; no secret.
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+}
 
 
 class LocalAws:
@@ -60,6 +63,7 @@ class LocalAws:
             "GATEWAY_PORT": str(self.port),
             "LAMBDA_EXECUTOR": "local",
             "PERSIST_STATE": "0",
+            "AUTH": "true",  # the functions have what their roles grant, and nothing else
             "AWS_ENDPOINT_URL": self.endpoint,
         }
         with open(self.folder / "emulator.log", "w") as log:

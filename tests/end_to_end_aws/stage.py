@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,12 +66,18 @@ class Stage:
     def up(self):
         self.aws.stop()  # what an interrupted run left
         self.aws.start()
+        parameter = {"Name": "/waybill/witness", "Value": SECRET, "Type": "SecureString"}
+        self.aws.client("ssm").put_parameter(**parameter)
+        token = self.aws.client("secretsmanager").create_secret(Name="waybill/token", SecretString=TOKEN)
         self.aws.apply(
-            function_environment={"WITNESS_SECRET": SECRET, "TEST_TOKEN": TOKEN},
+            function_environment={"WITNESS_SECRET": SECRET},
+            producer_secrets=[token["ARN"]],
+            recipient_secrets=["arn:aws:ssm:us-east-1:000000000000:parameter/waybill/witness"],
             consumer_timeout_s=CONSUMER_TIMEOUT_S,
             max_receive_count=RECEIVES,
         )
-        self.sqs, self.dynamo, self.lambdas = (self.aws.client(s) for s in ("sqs", "dynamodb", "lambda"))
+        clients = (self.aws.client(service) for service in ("sqs", "dynamodb", "lambda", "iam"))
+        self.sqs, self.dynamo, self.lambdas, self.iam = clients
         self.queue, self.dlq = self.aws.outputs["queue_url"], self.aws.outputs["dlq_url"]
         self.aws.configure(self.document())
 
@@ -89,18 +96,19 @@ base_delay = "20s"
 
 [producers.tests]
 tenants = ["acme"]
-tokens = ["env:TEST_TOKEN"]
+tokens = ["secretsmanager:waybill/token"]
 
 [system]
 stale_after = "5s"
 """
         for name, destination in self.destinations.items():
             policy = "patient" if name == "patient" else "default"
+            secret = "ssm:/waybill/witness" if name == "steady" else "env:WITNESS_SECRET"
             document += f"""
 [destinations.{name}]
 tenants = ["acme"]
 url = "{destination.witness.url}"
-secrets = ["env:WITNESS_SECRET"]
+secrets = ["{secret}"]
 timeout = "2s"
 policy = "{policy}"
 """
@@ -205,6 +213,19 @@ policy = "{policy}"
             "messageAttributes": {}, "eventSource": "aws:sqs", "awsRegion": "us-east-1",
             "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:waybill-local-events",
         }
+
+    @contextmanager
+    def without(self, function, grant):
+        """Takes one statement out of a function's role for a while."""
+        name = {"RoleName": self.aws.outputs["functions"][function], "PolicyName": function}
+        policy = self.iam.get_role_policy(**name)["PolicyDocument"]
+        rest = [statement for statement in policy["Statement"] if statement["Sid"] != grant]
+        assert len(rest) == len(policy["Statement"]) - 1, f"{function} has no {grant}"
+        self.iam.put_role_policy(**name, PolicyDocument=json.dumps({**policy, "Statement": rest}))
+        try:
+            yield
+        finally:
+            self.iam.put_role_policy(**name, PolicyDocument=json.dumps(policy))
 
     def kill(self, function):
         """SIGKILL to every process that runs the function; how many there were."""

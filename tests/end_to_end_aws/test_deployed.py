@@ -37,6 +37,7 @@ def setUpModule():
     global STAGE
     STAGE = Stage({
         "steady": lambda n: 200,
+        "again": lambda n: 200,
         "bulk": lambda n: 200,
         "batch": lambda n: 200,
         "forgotten": lambda n: 200,
@@ -72,6 +73,17 @@ class Deployed(unittest.TestCase):
         self.assertEqual(STAGE.post(event, token="another")[0], 401)
         self.assertEqual(STAGE.post({**event, "tenant": "northwind"})[0], 403)
         self.assertEqual(STAGE.post(b"not json")[0], 400)
+
+    def test_a_producer_that_was_told_503_publishes_again(self):
+        """Roles are enforced here. Without the grant to send, the record stands and no wake-up does."""
+        with STAGE.without("ingest", "SendWakeUps"):
+            event = {"event_id": "again-1", "tenant": "acme", "type": "a.b", "destination": "again", "payload": 1}
+            status, answer = STAGE.post(event)
+            self.assertEqual(status, 503, answer)
+        status, answer = STAGE.post(event)
+        self.assertEqual((status, answer["deliveries"][0]["repeated"]), (202, True))
+        STAGE.reaches(answer["deliveries"][0]["delivery_id"], "succeeded")
+        self.assertEqual(len(self.destination("again").requests), 1)
 
     def test_a_payload_too_large_for_the_table_goes_through_the_bucket(self):
         payload = "x" * 100_000
