@@ -3,8 +3,9 @@
 CARGO ?= cargo
 AWS_LOCAL_PORT ?= 4566
 AWS_LOCAL_CONFIG ?= waybill.example.toml
-# Functions for this machine: quick has the optimisations of release without the minutes of fat LTO.
-AWS_LOCAL_PROFILE ?= quick
+# Functions for this machine: what the tests have compiled already. `quick` is optimised.
+AWS_LOCAL_PROFILE ?= dev
+AWS_LOCAL_BINARIES := target/$(patsubst dev,debug,$(AWS_LOCAL_PROFILE))
 
 AWS_VENV := .cache/aws-venv
 CHECK_VENV := .cache/check-venv
@@ -26,20 +27,21 @@ test-infra: ## Terraform: formatting, validity, and its tests with a mocked prov
 	$(TERRAFORM_IN) infra test -no-color
 
 check-infra: $(CHECK_VENV)/installed ## Checkov over the Terraform; every skip has its reason there
-	$(CHECK_VENV)/bin/checkov --directory infra --framework terraform --skip-download --compact --quiet
+	$(CHECK_VENV)/bin/checkov --directory infra --skip-path infra/environments/local \
+		--framework terraform --skip-download --compact --quiet
 
 functions: ## Build the functions for this machine
 	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) $(FUNCTION_PACKAGES)
 
 aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Docker, or on AWS_ENDPOINT_URL
 	$(AWS_VENV)/bin/python infra/local/local_aws.py up --port $(AWS_LOCAL_PORT) \
-		--binaries target/$(AWS_LOCAL_PROFILE) --config $(AWS_LOCAL_CONFIG)
+		--binaries $(AWS_LOCAL_BINARIES) --config $(AWS_LOCAL_CONFIG)
 
 aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
 test-aws: functions $(AWS_VENV)/installed ## The deployed functions, seen from outside, on a local AWS of their own
-	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=../../target/$(AWS_LOCAL_PROFILE) \
+	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=../../$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
 
 package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package

@@ -95,7 +95,9 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
   depends_on = [aws_s3_bucket_versioning.this]
 }
 
-resource "aws_s3_bucket_policy" "this" {
+resource "aws_s3_bucket_policy" "tls_only" {
+  count = local.emulated ? 0 : 1 # an emulator speaks plain HTTP
+
   bucket = aws_s3_bucket.this.id
 
   policy = jsonencode({

@@ -68,11 +68,14 @@ resource "aws_sqs_queue_redrive_allow_policy" "dead_letters" {
   })
 }
 
+# An emulator speaks plain HTTP, so there it would close the queues to everybody.
 resource "aws_sqs_queue_policy" "tls_only" {
   for_each = {
-    wake_ups     = aws_sqs_queue.wake_ups
-    dead_letters = aws_sqs_queue.dead_letters
-    schedule     = aws_sqs_queue.schedule_dead_letters
+    for name, queue in {
+      wake_ups     = aws_sqs_queue.wake_ups
+      dead_letters = aws_sqs_queue.dead_letters
+      schedule     = aws_sqs_queue.schedule_dead_letters
+    } : name => queue if !local.emulated
   }
 
   queue_url = each.value.id

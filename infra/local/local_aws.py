@@ -8,7 +8,6 @@ Everything that it leaves behind lies in one folder of .cache, and `down` remove
 
 import argparse
 import base64
-import hashlib
 import http.client
 import json
 import os
@@ -23,16 +22,20 @@ import time
 import urllib.parse
 import urllib.request
 import zipfile
-from datetime import datetime, timezone
 from pathlib import Path
 
 import boto3
+
+import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = ("ingest", "consumer", "reconciler")
 TERRAFORM = [ROOT / "infra" / "local" / "terraform.sh", ROOT / "infra" / "environments" / "local"]
 # What every emulator takes; no secret.
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+}
 
 
 class LocalAws:
@@ -42,7 +45,7 @@ class LocalAws:
         self.own = endpoint is None
         self.endpoint = endpoint or f"http://127.0.0.1:{port}"
         self.port = port
-        self.binaries = Path(binaries or ROOT / "target" / "quick")
+        self.binaries = Path(binaries or ROOT / "target" / "debug")
         self.folder = Path(folder or ROOT / ".cache" / "aws-local")
         self.outputs = None
 
@@ -60,6 +63,7 @@ class LocalAws:
             "GATEWAY_PORT": str(self.port),
             "LAMBDA_EXECUTOR": "local",
             "PERSIST_STATE": "0",
+            "AUTH": "true",  # the functions have what their roles grant, and nothing else
             "AWS_ENDPOINT_URL": self.endpoint,
         }
         with open(self.folder / "emulator.log", "w") as log:
@@ -168,24 +172,10 @@ class LocalAws:
         )
 
     def configure(self, document):
-        """Puts a configuration in force: the document in S3, the pointer to it in the ledger.
-
-        As `ConfigStore::apply` in shared/aws does it, without its check: a faulty one is refused by
-        the functions.
-        """
-        revision = "file-" + hashlib.sha256(document.encode()).hexdigest()[:12]
-        name = f"config/{revision}.toml"
-        self.client("s3").put_object(Bucket=self.outputs["bucket"], Key=name, Body=document.encode())
-        now = datetime.now(timezone.utc)
-        for sort in (f"REVISION#{int(now.timestamp() * 1000):015}#{revision}", "CURRENT"):
-            item = {
-                "pk": "CONFIG", "sk": sort, "revision": revision, "document": name,
-                "applied_at": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            }
-            self.client("dynamodb").put_item(
-                TableName=self.outputs["table"], Item={key: {"S": value} for key, value in item.items()},
-            )
-        return revision
+        """Puts a configuration in force."""
+        return configuration.put(
+            self.client("s3"), self.client("dynamodb"), self.outputs["table"], self.outputs["bucket"], document,
+        )
 
     def environment(self):
         """What `waybill --backend aws` and every AWS tool read."""

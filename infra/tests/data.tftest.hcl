@@ -62,8 +62,8 @@ run "the_bucket_is_private" {
       aws_s3_bucket_public_access_block.this.ignore_public_acls,
       aws_s3_bucket_public_access_block.this.restrict_public_buckets,
       !aws_s3_bucket.this.force_destroy,
-      jsondecode(aws_s3_bucket_policy.this.policy).Statement[0].Effect == "Deny",
-      jsondecode(aws_s3_bucket_policy.this.policy).Statement[0].Condition.Bool["aws:SecureTransport"] == "false",
+      jsondecode(aws_s3_bucket_policy.tls_only[0].policy).Statement[0].Effect == "Deny",
+      jsondecode(aws_s3_bucket_policy.tls_only[0].policy).Statement[0].Condition.Bool["aws:SecureTransport"] == "false",
     ])
     error_message = "Nothing public, nothing over plain HTTP, not destroyed while it holds something."
   }

@@ -152,6 +152,11 @@ run "an_emulator_has_a_function_url_instead" {
     condition     = aws_lambda_function.this["consumer"].environment[0].variables.WAYBILL_ALLOW_LOCAL == "1"
     error_message = "Beside an emulator, recipients on loopback are allowed."
   }
+
+  assert {
+    condition     = length(aws_sqs_queue_policy.tls_only) == 0 && length(aws_s3_bucket_policy.tls_only) == 0
+    error_message = "An emulator speaks plain HTTP."
+  }
 }
 
 run "an_emulator_elsewhere_is_refused" {

@@ -55,7 +55,7 @@ fn arrows_point_from_the_edge_to_the_domain() {
             ],
         ),
         ("tests", &[]),
-        ("tests/aws", &[]),
+        ("tests/aws", &["waybill-aws"]),
     ]);
     for (member, names) in dependencies() {
         let allowed = allowed.get(member.as_str()).unwrap_or_else(|| panic!("{member} has no rule here"));

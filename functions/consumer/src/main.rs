@@ -18,7 +18,7 @@ async fn main() -> Result<(), Error> {
     let configuration = &place.configuration(&clients, SystemClock);
     let secrets = AwsSecrets::new(clients.clone(), SystemClock);
     let ports = &Ports {
-        ledger: place.ledger(&clients),
+        ledger: place.ledger(&clients).reading_ahead(),
         queue: place.queue(&clients),
         recipient: HttpRecipient::new(SystemClock, place.locality()).with_secrets(secrets),
         clock: SystemClock,

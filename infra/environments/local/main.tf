@@ -46,6 +46,8 @@ module "waybill" {
   architecture           = var.architecture
   packages               = { for function in ["ingest", "consumer", "reconciler"] : function => "${var.packages}/${function}.zip" }
   function_environment   = var.function_environment
+  producer_secrets       = var.producer_secrets
+  recipient_secrets      = var.recipient_secrets
   consumer_timeout_s     = var.consumer_timeout_s
   max_receive_count      = var.max_receive_count
   maximum_concurrency    = var.maximum_concurrency

@@ -21,16 +21,28 @@ variable "function_environment" {
   default     = {}
 }
 
+variable "producer_secrets" {
+  description = "ARNs of the secrets that ingest may read."
+  type        = list(string)
+  default     = []
+}
+
+variable "recipient_secrets" {
+  description = "ARNs of the secrets that the consumer may read."
+  type        = list(string)
+  default     = []
+}
+
 variable "consumer_timeout_s" {
-  description = "Shorter than on AWS, so that the visibility timeout, which is 6 times it, is worth waiting for."
+  description = "As on AWS. Tests shorten it: the visibility timeout, for which they wait, is 6 times it."
   type        = number
-  default     = 5
+  default     = 60
 }
 
 variable "max_receive_count" {
-  description = "Lower than on AWS for the same reason."
+  description = "As on AWS. Tests lower it for the same reason."
   type        = number
-  default     = 3
+  default     = 6
 }
 
 variable "maximum_concurrency" {

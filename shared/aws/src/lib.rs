@@ -12,6 +12,7 @@ mod record;
 mod range;
 mod registry;
 pub mod payloads;
+mod ahead;
 pub mod ledger;
 mod looks;
 mod catalogue;

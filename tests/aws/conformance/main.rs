@@ -3,5 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a red test")]
 
 mod ledger;
-mod place;
 mod queue;
+mod stores;

@@ -13,7 +13,7 @@ use waybill_service::ports::{Burial, Inbox, Outgoing, PortError, PortResult, Que
 use waybill_testkit::conformance::{Buried, QueueCandidate};
 use waybill_testkit::message_exam;
 
-use crate::place::{clients, name};
+use waybill_tests_aws::place::{clients, name};
 
 message_exam!(crate::queue::queue);
 

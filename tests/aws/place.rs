@@ -13,7 +13,7 @@ use waybill_aws::clients::Limits;
 use waybill_aws::table::{INDEXES, PK, SK};
 
 /// Clients of the local AWS. Tests never speak to a real one.
-pub(crate) async fn clients() -> Clients {
+pub async fn clients() -> Clients {
     let endpoint = std::env::var("AWS_ENDPOINT_URL").unwrap_or_default();
     let is_local =
         ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|at| endpoint.starts_with(at));
@@ -22,14 +22,14 @@ pub(crate) async fn clients() -> Clients {
 }
 
 /// A name that nobody else has.
-pub(crate) fn name(of: &str) -> String {
+pub fn name(of: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
     format!("{of}-{}-{now}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A table with the keys and indexes of the ledger.
-pub(crate) async fn table(clients: &Clients) -> String {
+pub async fn table(clients: &Clients) -> String {
     let name = name("ledger");
     let key = |attribute: &str, kind| {
         KeySchemaElement::builder().attribute_name(attribute).key_type(kind).build().unwrap()
@@ -66,7 +66,7 @@ pub(crate) async fn table(clients: &Clients) -> String {
 }
 
 /// A bucket.
-pub(crate) async fn bucket(clients: &Clients) -> String {
+pub async fn bucket(clients: &Clients) -> String {
     let name = name("payloads");
     let region = clients.s3.config().region().map(ToString::to_string);
     // The one region that is not named when a bucket is made in it.

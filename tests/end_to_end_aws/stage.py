@@ -1,0 +1,235 @@
+"""One deployed Waybill on a local AWS for all tests, with a recipient of its own per destination."""
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "infra" / "local"), str(ROOT / "tests" / "end_to_end")]
+
+from local_aws import LocalAws  # noqa: E402
+from witness import Witness  # noqa: E402
+
+SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+TOKEN = "a-token-of-the-tests"
+PORT = int(os.environ.get("WAYBILL_TEST_AWS_PORT", "4576"))
+BINARIES = os.environ.get("WAYBILL_FUNCTIONS", ROOT / "target" / "debug")
+
+# The shortest that leaves room for an attempt. The visibility timeout is 6 times it, and how long a
+# message is hidden is what most of these tests wait for.
+CONSUMER_TIMEOUT_S = 5
+VISIBILITY_S = 6 * CONSUMER_TIMEOUT_S
+RECEIVES = 3
+
+
+def eventually(what, condition, within_s=60):
+    """Waits for a condition that other processes bring about; says what it waited for."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.1)
+    raise AssertionError(f"{what}: not within {within_s} s")
+
+
+class Destination:
+    """A recipient that answers by a script: `script(n)` for the n-th request of a delivery."""
+
+    def __init__(self, script):
+        self.times = []
+
+        def timed(n):
+            self.times.append(time.time())
+            return script(n)
+
+        self.witness = Witness(SECRET, timed)
+
+    @property
+    def requests(self):
+        return self.witness.ledger.requests
+
+    @property
+    def effects(self):
+        return self.witness.ledger.effects
+
+
+class Stage:
+    def __init__(self, scripts):
+        self.destinations = {name: Destination(script) for name, script in scripts.items()}
+        self.aws = LocalAws(PORT, binaries=BINARIES, folder=ROOT / ".cache" / "aws-test")
+
+    def up(self):
+        self.aws.stop()  # what an interrupted run left
+        self.aws.start()
+        parameter = {"Name": "/waybill/witness", "Value": SECRET, "Type": "SecureString"}
+        self.aws.client("ssm").put_parameter(**parameter)
+        token = self.aws.client("secretsmanager").create_secret(Name="waybill/token", SecretString=TOKEN)
+        self.aws.apply(
+            function_environment={"WITNESS_SECRET": SECRET},
+            producer_secrets=[token["ARN"]],
+            recipient_secrets=["arn:aws:ssm:us-east-1:000000000000:parameter/waybill/witness"],
+            consumer_timeout_s=CONSUMER_TIMEOUT_S,
+            max_receive_count=RECEIVES,
+        )
+        clients = (self.aws.client(service) for service in ("sqs", "dynamodb", "lambda", "iam"))
+        self.sqs, self.dynamo, self.lambdas, self.iam = clients
+        self.queue, self.dlq = self.aws.outputs["queue_url"], self.aws.outputs["dlq_url"]
+        self.aws.configure(self.document())
+
+    def down(self):
+        self.aws.stop()
+        for destination in self.destinations.values():
+            destination.witness.__exit__()
+
+    def document(self):
+        document = """
+[policies.default]
+base_delay = "1s"
+
+[policies.patient]
+base_delay = "20s"
+
+[producers.tests]
+tenants = ["acme"]
+tokens = ["secretsmanager:waybill/token"]
+
+[system]
+stale_after = "5s"
+"""
+        for name, destination in self.destinations.items():
+            policy = "patient" if name == "patient" else "default"
+            secret = "ssm:/waybill/witness" if name == "steady" else "env:WITNESS_SECRET"
+            document += f"""
+[destinations.{name}]
+tenants = ["acme"]
+url = "{destination.witness.url}"
+secrets = ["{secret}"]
+timeout = "2s"
+policy = "{policy}"
+"""
+        return document
+
+    # --- what a producer does -----------------------------------------------------------------
+
+    def post(self, event, token=TOKEN):
+        body = event if isinstance(event, bytes) else json.dumps(event).encode()
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        return self.aws.post("/v1/events", body, headers)
+
+    def publish(self, event_id, destination, **more):
+        """The delivery's ID."""
+        status, answer = self.post({
+            "event_id": event_id, "tenant": "acme", "type": "lease.payment_recorded",
+            "destination": destination, "payload": {"leaseId": "lease_881", "amountCents": 125000}, **more,
+        })
+        assert status == 202, (status, answer)
+        return answer["deliveries"][0]["delivery_id"]
+
+    # --- what the ledger says -----------------------------------------------------------------
+
+    def items(self, delivery, sort):
+        answer = self.dynamo.query(
+            TableName=self.aws.outputs["table"], ConsistentRead=True,
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :sk)",
+            ExpressionAttributeValues={":pk": {"S": f"T#acme#D#{delivery}"}, ":sk": {"S": sort}},
+        )
+        return answer["Items"]
+
+    def state(self, delivery):
+        return self.items(delivery, "RECORD")[0]["state"]["S"]
+
+    def evidence(self, delivery):
+        return [json.loads(item["attempt"]["S"]) for item in self.items(delivery, "ATTEMPT#")]
+
+    def reaches(self, delivery, state, within_s=60):
+        eventually(f"{delivery} {state}", lambda: self.state(delivery) == state, within_s)
+
+    # --- the queues ---------------------------------------------------------------------------
+
+    def consuming(self, enabled):
+        """Stops or starts the mapping that feeds the consumer."""
+        mapping = self.aws.outputs["event_source_mapping"]
+        self.lambdas.update_event_source_mapping(UUID=mapping, Enabled=enabled)
+        wanted = "Enabled" if enabled else "Disabled"
+        eventually(wanted, lambda: self.lambdas.get_event_source_mapping(UUID=mapping)["State"] == wanted)
+        if not enabled:
+            time.sleep(1.5)  # a poll that is under way
+
+    def send(self, *bodies):
+        for body in bodies:
+            self.sqs.send_message(QueueUrl=self.queue, MessageBody=body)
+
+    def take(self):
+        """Takes one wake-up off the queue, as nobody but a test does."""
+        def received():
+            return self.sqs.receive_message(QueueUrl=self.queue, WaitTimeSeconds=1).get("Messages")
+
+        message = eventually("a message", received)[0]
+        self.sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        return message["Body"]
+
+    def dead_letters(self):
+        """Bodies and attributes of everything in the dead-letter queue; they stay there."""
+        found, end = {}, time.monotonic() + 10
+        while time.monotonic() < end:
+            answer = self.sqs.receive_message(
+                QueueUrl=self.dlq, MaxNumberOfMessages=10, VisibilityTimeout=1, MessageAttributeNames=["All"],
+            ).get("Messages", [])
+            fresh = [message for message in answer if message["MessageId"] not in found]
+            found.update((message["MessageId"], message) for message in fresh)
+            if not fresh:
+                break
+        return [
+            (message["Body"], {n: a["StringValue"] for n, a in message.get("MessageAttributes", {}).items()})
+            for message in found.values()
+        ]
+
+    # --- the functions ------------------------------------------------------------------------
+
+    def invoke(self, function, event):
+        answer = self.lambdas.invoke(
+            FunctionName=self.aws.outputs["functions"][function], Payload=json.dumps(event).encode(),
+        )
+        return answer.get("FunctionError"), json.loads(answer["Payload"].read() or b"null")
+
+    def batch(self, *bodies):
+        """An event as the mapping hands it over: one record per body, `m0`, `m1`, …"""
+        return {"Records": [self.record(f"m{n}", body) for n, body in enumerate(bodies)]}
+
+    @staticmethod
+    def record(message_id, body):
+        now = str(int(time.time() * 1000))
+        return {
+            "messageId": message_id, "receiptHandle": f"receipt-of-{message_id}", "body": body,
+            "attributes": {
+                "ApproximateReceiveCount": "1", "SentTimestamp": now,
+                "SenderId": "000000000000", "ApproximateFirstReceiveTimestamp": now,
+            },
+            "messageAttributes": {}, "eventSource": "aws:sqs", "awsRegion": "us-east-1",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:waybill-local-events",
+        }
+
+    @contextmanager
+    def without(self, function, grant):
+        """Takes one statement out of a function's role for a while."""
+        name = {"RoleName": self.aws.outputs["functions"][function], "PolicyName": function}
+        policy = self.iam.get_role_policy(**name)["PolicyDocument"]
+        rest = [statement for statement in policy["Statement"] if statement["Sid"] != grant]
+        assert len(rest) == len(policy["Statement"]) - 1, f"{function} has no {grant}"
+        self.iam.put_role_policy(**name, PolicyDocument=json.dumps({**policy, "Statement": rest}))
+        try:
+            yield
+        finally:
+            self.iam.put_role_policy(**name, PolicyDocument=json.dumps(policy))
+
+    def kill(self, function):
+        """SIGKILL to every process that runs the function; how many there were."""
+        processes = self.aws.processes(function)
+        for process in processes:
+            os.kill(process, signal.SIGKILL)
+        return len(processes)
