@@ -17,7 +17,7 @@ demo: ## Build, then rehearse the examples from end to end against a recipient o
 build: ## Build the command line with the embedded backend (no AWS SDK)
 	@$(CARGO) build --locked --package waybill
 
-test: fmt lint test-rust test-end-to-end ## Everything: formatting, lints, all tests
+test: fmt lint test-rust test-end-to-end test-infra ## Everything but a local AWS: formatting, lints, all tests
 
 fmt: ## Check the formatting
 	$(CARGO) fmt --all --check
@@ -37,6 +37,8 @@ simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 
 replay: ## Show one simulated history step by step: make replay SEED=123
 	WAYBILL_SEED=$(SEED) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+
+include infra/aws.mk
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)
