@@ -5,7 +5,7 @@ AWS_LOCAL_PORT ?= 4566
 AWS_LOCAL_CONFIG ?= waybill.example.toml
 # Functions for this machine: what the tests have compiled already. `quick` is optimised.
 AWS_LOCAL_PROFILE ?= dev
-AWS_LOCAL_BINARIES := target/$(patsubst dev,debug,$(AWS_LOCAL_PROFILE))
+AWS_LOCAL_BINARIES := $(abspath $(or $(CARGO_TARGET_DIR),target))/$(patsubst dev,debug,$(AWS_LOCAL_PROFILE))
 
 AWS_VENV := .cache/aws-venv
 CHECK_VENV := .cache/check-venv
@@ -41,7 +41,7 @@ aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
 test-aws: functions $(AWS_VENV)/installed ## The deployed functions, seen from outside, on a local AWS of their own
-	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=../../$(AWS_LOCAL_BINARIES) \
+	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
 
 package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package

@@ -45,7 +45,9 @@ fn arrows_point_from_the_edge_to_the_domain() {
         ("functions/reconciler", FUNCTION),
         (
             "cli",
+            // `waybill-aws` only with the feature `aws`.
             &[
+                "waybill-aws",
                 "waybill-domain",
                 "waybill-service",
                 "waybill-http",

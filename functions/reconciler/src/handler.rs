@@ -9,7 +9,8 @@ use waybill_service::config::Config;
 use waybill_service::ports::{Clock, Dice, Ledger, PortResult, Queue};
 use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
 
-/// What is kept of the function's time: a step that was begun must end, whatever its calls take.
+/// What is kept of the function's time, but never more than half of it: a step that was begun must
+/// end, whatever its calls take.
 const TO_END: DurationMs = DurationMs::from_secs(10);
 
 /// What a tick did.
@@ -31,7 +32,10 @@ pub(crate) async fn handle<L: Ledger, Q: Queue, C: Clock, D: Dice>(
     config: &Config,
     ends_at: TimeMs,
 ) -> PortResult<Done> {
-    let limits = TickLimits { until: Some(ends_at.minus(TO_END)), ..TickLimits::default() };
+    let now = reconciler.clock.now();
+    let half = DurationMs::from_ms(ends_at.since(now).as_ms() / 2);
+    let until = ends_at.minus(half.min(TO_END));
+    let limits = TickLimits { until: Some(until), ..TickLimits::default() };
     let TickReport { looked_at, woken, ended, told, lifted, held, failed, more, .. } =
         reconciler.tick(config, limits).await?;
     Ok(Done { looked_at, woken, ended, told, lifted, held, failed, more })

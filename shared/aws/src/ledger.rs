@@ -20,7 +20,7 @@ use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult}
 
 use crate::ahead::Ahead;
 use crate::fault::{Fault, LEDGER, of_sdk};
-use crate::payloads::{self, BigPayloads, LIES_AT, Place, S3Payloads};
+use crate::payloads::{self, BigPayloads, LIES_AT, S3Payloads, Shelf};
 use crate::range::{Item, text};
 use crate::record::{self, REVISION, STATE, Update};
 use crate::registry::Registry;
@@ -71,11 +71,11 @@ impl<P: BigPayloads> DynamoLedger<P> {
         record::seconds(from.plus(self.retain.times(LIVES)))
     }
 
-    async fn store_payload(&self, record: &Record, payload: &Bytes) -> PortResult<Place> {
-        let (key, place) = (record.delivery.key(), Place::of(payload));
-        match &place {
-            Place::Big(digest) => self.big.put(&payloads::name(&key, digest), payload.clone()).await?,
-            Place::Table(digest) => {
+    async fn store_payload(&self, record: &Record, payload: &Bytes) -> PortResult<Shelf> {
+        let (key, shelf) = (record.delivery.key(), Shelf::of(payload));
+        match &shelf {
+            Shelf::Big(digest) => self.big.put(&payloads::name(&key, digest), payload.clone()).await?,
+            Shelf::Table(digest) => {
                 let delivery = &record.delivery;
                 let latest = [Some(delivery.first_queued_at), delivery.not_before, delivery.deadline];
                 let needed = latest.into_iter().flatten().max().unwrap_or(delivery.first_queued_at);
@@ -91,7 +91,7 @@ impl<P: BigPayloads> DynamoLedger<P> {
                     .map_err(|error| of_sdk(LEDGER, error))?;
             }
         }
-        Ok(place)
+        Ok(shelf)
     }
 
     /// Everything of a delivery whose sort key lies between these, strongly read.
@@ -129,12 +129,12 @@ impl<P: BigPayloads> Ledger for DynamoLedger<P> {
         // Whatever a listing needs to find the record stands before the record does.
         self.note(table::TENANTS.to_owned(), tenant.to_owned()).await?;
         self.note(table::days(tenant), table::date(record.delivery.first_queued_at)).await?;
-        let place = self.store_payload(record, payload).await?;
+        let shelf = self.store_payload(record, payload).await?;
         let creating = self
             .client
             .put_item()
             .table_name(&self.table)
-            .set_item(Some(record::new_item(record, place.written(), self.retain)?))
+            .set_item(Some(record::new_item(record, shelf.written(), self.retain)?))
             .condition_expression("attribute_not_exists(#p)")
             .expression_attribute_names("#p", table::PK)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -179,9 +179,9 @@ impl<P: BigPayloads> Ledger for DynamoLedger<P> {
         // In one range: the payload, and the record that says which payload is the delivery's.
         let items = self.items(key, table::PAYLOAD, table::RECORD).await?;
         let Some(record) = record_among(&items) else { return Ok(None) };
-        match Place::parse(text(record, LIES_AT)?)? {
-            Place::Big(digest) => self.big.get(&payloads::name(key, &digest)).await,
-            Place::Table(_) => payload_among(&items, record),
+        match Shelf::parse(text(record, LIES_AT)?)? {
+            Shelf::Big(digest) => self.big.get(&payloads::name(key, &digest)).await,
+            Shelf::Table(_) => payload_among(&items, record),
         }
     }
 
@@ -272,7 +272,7 @@ fn record_among(items: &[Item]) -> Option<&Item> {
 
 /// The payload that the record names, if it lies in the table.
 fn payload_among(items: &[Item], record: &Item) -> PortResult<Option<Bytes>> {
-    let Place::Table(digest) = Place::parse(text(record, LIES_AT)?)? else { return Ok(None) };
+    let Shelf::Table(digest) = Shelf::parse(text(record, LIES_AT)?)? else { return Ok(None) };
     let sort = format!("{}{digest}", table::PAYLOAD);
     let found = items.iter().find(|item| text(item, table::SK).is_ok_and(|written| written == sort));
     Ok(found.and_then(|item| match item.get(BYTES) {

@@ -64,30 +64,30 @@ impl BigPayloads for S3Payloads {
 
 /// Where one payload lies. Written as `table:<digest>` or `s3:<digest>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Shelf {
     Table(String),
     Big(String),
 }
 
-impl Place {
+impl Shelf {
     /// Where these bytes go.
     pub(crate) fn of(payload: &Bytes) -> Self {
         let digest = Sha256::digest(payload).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        if payload.len() <= MOST_IN_TABLE { Place::Table(digest) } else { Place::Big(digest) }
+        if payload.len() <= MOST_IN_TABLE { Shelf::Table(digest) } else { Shelf::Big(digest) }
     }
 
     pub(crate) fn parse(text: &str) -> PortResult<Self> {
         match text.split_once(':') {
-            Some(("table", digest)) => Ok(Place::Table(digest.to_owned())),
-            Some(("s3", digest)) => Ok(Place::Big(digest.to_owned())),
+            Some(("table", digest)) => Ok(Shelf::Table(digest.to_owned())),
+            Some(("s3", digest)) => Ok(Shelf::Big(digest.to_owned())),
             _ => Err(Fault::Refused(format!("no payload lies at {text:?}")).at(LEDGER)),
         }
     }
 
     pub(crate) fn written(&self) -> String {
         match self {
-            Place::Table(digest) => format!("table:{digest}"),
-            Place::Big(digest) => format!("s3:{digest}"),
+            Shelf::Table(digest) => format!("table:{digest}"),
+            Shelf::Big(digest) => format!("s3:{digest}"),
         }
     }
 }

@@ -75,10 +75,10 @@ const SHORT: [(&str, &str); 46] = [
 ];
 
 /// The keys of an index for a record, or that it does not stand there.
-pub(crate) type Place = (Index, Option<(String, String)>);
+pub(crate) type Standing = (Index, Option<(String, String)>);
 
 /// Where a record stands in the indexes that a change may move.
-pub(crate) fn places(record: &Record) -> [Place; 3] {
+pub(crate) fn places(record: &Record) -> [Standing; 3] {
     let delivery = &record.delivery;
     let (tenant, id) = (&delivery.tenant, &delivery.id);
     let open = record.look_at.map(|at| {

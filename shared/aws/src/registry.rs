@@ -63,6 +63,9 @@ pub(crate) async fn names(
     to: &str,
 ) -> PortResult<Vec<String>> {
     let mut names = Vec::new();
+    if from > to {
+        return Ok(names);
+    }
     let mut next: Option<Item> = None;
     loop {
         let page = client

@@ -178,6 +178,23 @@ mod tests {
     }
 
     #[test]
+    fn the_table_that_terraform_makes_has_these_keys_and_indexes() {
+        let written = include_str!("../../../infra/table.tf");
+        let terraform: String = written.split_whitespace().collect::<Vec<_>>().join(" ");
+        for Index { name, partition, sort } in INDEXES {
+            let index = format!("{name} = {{ partition = \"{partition}\", sort = \"{sort}\" }}");
+            assert!(terraform.contains(&index), "{index}");
+        }
+        let made = terraform.matches("partition = \"").count();
+        assert_eq!(made, INDEXES.len(), "an index that nobody reads costs a write unit each time");
+        for key in [format!("hash_key = \"{PK}\""), format!("range_key = \"{SK}\"")] {
+            assert!(terraform.contains(&key), "{key}");
+        }
+        assert!(terraform.contains(&format!("attribute_name = \"{EXPIRES_AT}\"")));
+        assert!(terraform.contains("projection_type = \"KEYS_ONLY\""));
+    }
+
+    #[test]
     fn shards_are_spread_evenly() {
         let mut counts = [0_u32; OPEN_SHARDS as usize];
         for n in 0..8000 {
