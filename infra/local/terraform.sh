@@ -10,15 +10,15 @@ folder="$(cd "$1" && pwd)"
 shift
 
 tool="${TERRAFORM:-terraform}"
-registry=registry.terraform.io
-[ "$(basename "$tool")" != tofu ] || registry=registry.opentofu.org
 
-# The folder above REGISTRY/hashicorp/aws, wherever such mirrors usually are.
+# The mirror with the AWS provider in it (HOST/hashicorp/aws), wherever such mirrors usually are.
+# OpenTofu has another host, so it is left to its own ways.
 mirror() {
+    [ "$(basename "$tool")" != tofu ] || return 0
     local found
     found="$(find ${WAYBILL_TERRAFORM_MIRROR:-/opt /usr/share /usr/local/share "$HOME/.terraform.d" "$HOME/.local/share"} \
-        -maxdepth 5 -type d -path "*/$registry/hashicorp/aws" -print -quit 2>/dev/null || true)"
-    echo "${found%/"$registry"/hashicorp/aws}"
+        -maxdepth 5 -type d -path '*/hashicorp/aws' -print -quit 2>/dev/null || true)"
+    [ -z "$found" ] || dirname "$(dirname "$(dirname "$found")")"
 }
 
 mkdir -p "$root/.cache"

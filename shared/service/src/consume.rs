@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use waybill_domain::admit::{Admission, Scene, Suppressed, admit};
 use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::delivery::{Change, Claim, Record, State};
@@ -241,7 +240,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         };
         let sending = match payload {
             Some(body) => {
-                let request = request(destination, &claimed, attempt, body);
+                let request = Request::of(destination, &claimed, attempt, body);
                 self.ports.recipient.send(request, window).await
             }
             None => Sending::Attempted(payload_missing(destination, now)),
@@ -372,19 +371,6 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
 
 fn has_claim(record: &Record, by: &Writer) -> bool {
     record.claim.as_ref().is_some_and(|claim| claim.token == by.token)
-}
-
-fn request(to: &Arc<Destination>, record: &Record, attempt: AttemptNumber, body: Bytes) -> Request {
-    let delivery = &record.delivery;
-    Request {
-        destination: to.clone(),
-        delivery_id: delivery.id.clone(),
-        event_id: delivery.event_id.clone(),
-        event_type: delivery.event_type.clone(),
-        attempt,
-        content_type: delivery.payload.content_type.clone(),
-        body,
-    }
 }
 
 fn payload_missing(destination: &Destination, now: TimeMs) -> SendReport {

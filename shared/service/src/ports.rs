@@ -312,6 +312,22 @@ pub struct Request {
     pub body: Bytes,
 }
 
+impl Request {
+    /// Attempt `attempt` of a delivery, with its frozen bytes.
+    pub fn of(to: &Arc<Destination>, record: &Record, attempt: AttemptNumber, body: Bytes) -> Self {
+        let delivery = &record.delivery;
+        Self {
+            destination: to.clone(),
+            delivery_id: delivery.id.clone(),
+            event_id: delivery.event_id.clone(),
+            event_type: delivery.event_type.clone(),
+            attempt,
+            content_type: delivery.payload.content_type.clone(),
+            body,
+        }
+    }
+}
+
 /// The other side.
 pub trait Recipient: Send + Sync {
     /// Sends one request, or not: right before the first byte leaves, the wall clock is read again
