@@ -1,10 +1,14 @@
-//! Where the ledger and the queue are: `--backend embedded:PATH`.
+//! Where the ledger and the queue are: `--backend embedded:PATH`, or `--backend aws`.
+//!
+//! A build without the feature `aws` knows the embedded backend alone. A command is written once,
+//! over ports; [`on_store`](crate::backend::on_store) runs it on whichever backend is asked for.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use waybill_embedded::EmbeddedStore;
+use waybill_service::config_file::SecretStores;
 use waybill_service::ports::in_full;
 use waybill_system::SystemClock;
 
@@ -15,37 +19,90 @@ pub(crate) type Store = EmbeddedStore<SystemClock>;
 
 /// Where the ledger and the queue are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Backend {
-    path: PathBuf,
+pub(crate) enum Backend {
+    /// In this file.
+    Embedded(PathBuf),
+    /// In the table and the queues that the environment names.
+    #[cfg(feature = "aws")]
+    Aws,
 }
+
+/// A backend that is open.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// The embedded one.
+    Embedded(Store),
+    /// The one on AWS.
+    #[cfg(feature = "aws")]
+    Aws(Box<aws::AwsStore>),
+}
+
+/// Runs `$body` with the ledger and the queue of whichever backend is open.
+macro_rules! on_store {
+    ($opened:expr, |$ledger:ident, $queue:pat_param| $body:expr) => {
+        match $opened {
+            $crate::backend::Opened::Embedded(store) => {
+                let ($ledger, $queue) = (&store, &store);
+                $body
+            }
+            #[cfg(feature = "aws")]
+            $crate::backend::Opened::Aws(store) => {
+                let ($ledger, $queue) = (&store.ledger, &store.queue);
+                $body
+            }
+        }
+    };
+}
+pub(crate) use on_store;
 
 impl Backend {
     /// The embedded backend on this file.
     pub(crate) fn embedded(path: PathBuf) -> Self {
-        Self { path }
+        Self::Embedded(path)
     }
 
-    /// The data file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Which references to secrets can be resolved there.
+    pub(crate) fn secret_stores(&self) -> SecretStores {
+        match self {
+            Self::Embedded(_) => SecretStores::Environment,
+            #[cfg(feature = "aws")]
+            Self::Aws => SecretStores::Aws,
+        }
     }
 
-    /// Opens the file; makes it if it is not there.
-    pub(crate) fn open_or_make(&self) -> Result<Store, Failure> {
-        EmbeddedStore::open(&self.path, SystemClock).map_err(|error| {
-            Failure::failed(format!("{}: {}", self.path.display(), said_once(&in_full(&error))))
-        })
+    /// The data file of the embedded backend.
+    pub(crate) fn data_file(&self) -> Option<&Path> {
+        match self {
+            Self::Embedded(path) => Some(path),
+            #[cfg(feature = "aws")]
+            Self::Aws => None,
+        }
     }
 
-    /// Opens a file that is there: a mistyped path must not be answered with an empty ledger.
-    pub(crate) fn open(&self) -> Result<Store, Failure> {
-        if !self.path.exists() {
-            let path = self.path.display();
+    /// Opens it; makes the embedded one's file if it is not there.
+    pub(crate) async fn open_or_make(&self) -> Result<Opened, Failure> {
+        match self {
+            Self::Embedded(path) => open_file(path).map(Opened::Embedded),
+            #[cfg(feature = "aws")]
+            Self::Aws => aws::open().await.map(|store| Opened::Aws(Box::new(store))),
+        }
+    }
+
+    /// Opens what is there: a mistyped path must not be answered with an empty ledger.
+    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
+        if let Some(path) = self.data_file().filter(|path| !path.exists()) {
+            let path = path.display();
             let sentence = format!("{path}: there is no such data file; --backend embedded:PATH names it");
             return Err(Failure::failed(sentence));
         }
-        self.open_or_make()
+        self.open_or_make().await
     }
+}
+
+/// Opens the embedded backend's file; makes it if it is not there.
+pub(crate) fn open_file(path: &Path) -> Result<Store, Failure> {
+    EmbeddedStore::open(path, SystemClock)
+        .map_err(|error| Failure::failed(format!("{}: {}", path.display(), said_once(&in_full(&error)))))
 }
 
 impl Default for Backend {
@@ -60,14 +117,64 @@ impl FromStr for Backend {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::embedded(PathBuf::from(path))),
-            _ if text == "aws" => Err("the AWS backend is known, but not built in this version".to_owned()),
+            #[cfg(feature = "aws")]
+            _ if text == "aws" => Ok(Self::Aws),
+            #[cfg(not(feature = "aws"))]
+            _ if text == "aws" => Err("this build has no AWS backend: build with --features aws".to_owned()),
+            _ if cfg!(feature = "aws") => {
+                Err("a backend is embedded:PATH, such as embedded:waybill.db, or aws".to_owned())
+            }
             _ => Err("a backend is embedded:PATH, such as embedded:waybill.db".to_owned()),
         }
     }
 }
 
+/// As a person names it: the data file, or AWS.
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "embedded:{}", self.path.display())
+        match self {
+            Self::Embedded(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "aws")]
+            Self::Aws => f.write_str("aws"),
+        }
+    }
+}
+
+/// The backend on AWS: where it is stands in the environment, as for the functions.
+#[cfg(feature = "aws")]
+pub(crate) mod aws {
+    use std::sync::Arc;
+
+    use waybill_aws::clients::{Clients, Limits};
+    use waybill_aws::{DynamoLedger, Place, SqsQueue};
+    use waybill_service::config::Config;
+    use waybill_service::ports::in_full;
+    use waybill_system::SystemClock;
+
+    use crate::exit::Failure;
+
+    /// Ledger, queue, and where they are.
+    #[derive(Debug)]
+    pub(crate) struct AwsStore {
+        pub(crate) ledger: DynamoLedger,
+        pub(crate) queue: SqsQueue,
+        place: Place,
+        clients: Clients,
+    }
+
+    /// Whatever the environment names.
+    pub(super) async fn open() -> Result<AwsStore, Failure> {
+        let place = Place::from_environment().map_err(|missing| Failure::wrong_input(missing.to_string()))?;
+        let clients = Clients::load(Limits::default()).await;
+        let (ledger, queue) = (place.ledger(&clients), place.queue(&clients));
+        Ok(AwsStore { ledger, queue, place, clients })
+    }
+
+    impl AwsStore {
+        /// The configuration in force.
+        pub(crate) async fn configuration(&self) -> Result<Arc<Config>, Failure> {
+            let source = self.place.configuration(&self.clients, SystemClock);
+            source.current().await.map_err(|error| Failure::failed(in_full(&error)))
+        }
     }
 }

@@ -64,7 +64,11 @@ fn a_wrong_argument_is_exit_2_with_the_field_and_the_rule() {
         ),
         (
             &["deliveries", "list", "--backend", "aws"],
-            "the AWS backend is known, but not built in this version",
+            if cfg!(feature = "aws") {
+                "WAYBILL_TABLE is not set: it says where Waybill's table, queues and bucket are"
+            } else {
+                "this build has no AWS backend: build with --features aws"
+            },
         ),
         (&["deliveries", "list", "--backend", "waybill.db"], "a backend is embedded:PATH"),
     ];
@@ -136,6 +140,25 @@ fn config_check_names_every_fault_or_says_what_is_configured() {
     assert_eq!(
         (none.code, none.err.as_str()),
         (2, "none.toml: there is no such file; config check FILE names it\n")
+    );
+}
+
+#[cfg(feature = "aws")]
+#[test]
+fn on_aws_a_configuration_may_name_secrets_there_and_nothing_is_served() {
+    let home = Home::new();
+    let destination = "[destinations.d]\ntenants = [\"acme\"]\nurl = \"https://d.example.com/\"\n\
+                       secrets = [\"ssm:/waybill/d\"]\nevent_types = [\"*\"]\n";
+    home.write("aws.toml", destination);
+    let embedded = home.run(&["config", "check", "aws.toml"]);
+    assert_eq!(embedded.code, 2);
+    assert!(embedded.err.contains("this backend resolves only env: references"), "{}", embedded.err);
+    let aws = home.run(&["config", "check", "aws.toml", "--backend", "aws"]);
+    assert_eq!((aws.code, aws.err.as_str()), (0, ""));
+    let serving = home.run(&["serve", "--backend", "aws"]);
+    assert_eq!(
+        (serving.code, serving.err.as_str()),
+        (2, "serve runs the embedded backend: on AWS the functions take, send and repair\n")
     );
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;
-use waybill_service::config_file::{self, ConfigFault};
+use waybill_service::config_file::{self, ConfigFault, Rules, SecretStores};
 
 use super::Globals;
 use crate::exit::{Exit, Failure, in_words};
@@ -44,11 +44,12 @@ pub(crate) enum Unusable {
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let Command::Check { file, allow_local } = command;
-    match (read(&file, locality(allow_local)), globals.output) {
+    let rules = Rules { locality: locality(allow_local), secrets: globals.backend().secret_stores() };
+    match (read(&file, rules), globals.output) {
         // Secrets may well be set only where the system runs: not a fault of the file.
         (Ok(config), Format::Table) => {
             out::line(summary(&file, &config));
-            for warning in warnings(&config).await {
+            for warning in warnings(&config, rules).await {
                 out::complain(format_args!("warning: {warning}"));
             }
         }
@@ -56,7 +57,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             "config_revision": config.revision.as_str(),
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
-            "warnings": warnings(&config).await,
+            "warnings": warnings(&config, rules).await,
         })),
         (Err(Unusable::Faulty(faults)), Format::Json) => {
             for ConfigFault { line, key, fault, rule } in faults {
@@ -75,8 +76,8 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 /// The configuration in `file`, or the failure that lists its faults.
-pub(crate) fn load(file: &Path, locality: Locality) -> Result<Config, Failure> {
-    read(file, locality).map_err(|unusable| unusable.of(file))
+pub(crate) fn load(file: &Path, rules: impl Into<Rules>) -> Result<Config, Failure> {
+    read(file, rules.into()).map_err(|unusable| unusable.of(file))
 }
 
 /// What `--allow-local` stands for.
@@ -84,12 +85,17 @@ pub(crate) fn locality(allow_local: bool) -> Locality {
     if allow_local { Locality::AllowLocal } else { Locality::PublicOnly }
 }
 
-async fn warnings(config: &Config) -> Vec<String> {
-    unusable(config).await.iter().map(ToString::to_string).collect()
+/// What would fail at use. On AWS the functions resolve secrets, in an environment of their own and
+/// under their own role: what is set here says nothing of it.
+async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
+    match rules.secrets {
+        SecretStores::Environment => unusable(config).await.iter().map(ToString::to_string).collect(),
+        SecretStores::Aws => Vec::new(),
+    }
 }
 
 /// The configuration in `file`, or why there is none to be used.
-pub(super) fn read(file: &Path, locality: Locality) -> Result<Config, Unusable> {
+pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
@@ -99,7 +105,7 @@ pub(super) fn read(file: &Path, locality: Locality) -> Result<Config, Unusable> 
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))
     })?;
-    config_file::parse(&text, locality).map_err(Unusable::Faulty)
+    config_file::parse(&text, rules).map_err(Unusable::Faulty)
 }
 
 impl Unusable {

@@ -4,11 +4,12 @@ use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::outcome::FailureClass;
-use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
+use waybill_service::ports::{Catalogue, DeadLetterFilter};
 
 use super::deliveries::{destination, tenant};
 use super::listing::{PAGE, Rows};
 use super::{Globals, refused};
+use crate::backend::on_store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::{facts, table};
@@ -46,7 +47,8 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
-    let groups = globals.backend().open()?.dead_letter_summary(tenant).await?;
+    let opened = globals.backend().open().await?;
+    let groups = on_store!(opened, |ledger, _| ledger.dead_letter_summary(tenant).await)?;
     match globals.output {
         Format::Json => groups.iter().for_each(|group| out::json(&facts::of_group(group))),
         Format::Table if groups.is_empty() => out::complain("no dead letters"),
@@ -56,11 +58,18 @@ async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, F
 }
 
 async fn list(globals: &Globals, filter: DeadLetterFilter) -> Result<Exit, Failure> {
-    let store = globals.backend().open()?;
-    let mut rows = Rows::new(globals.output, table::of_dead_letters);
+    on_store!(globals.backend().open().await?, |ledger, _| list_from(ledger, globals, &filter).await)
+}
+
+async fn list_from(
+    store: &impl Catalogue,
+    globals: &Globals,
+    filter: &DeadLetterFilter,
+) -> Result<Exit, Failure> {
+    let mut rows = Rows::new(globals, table::of_dead_letters);
     let mut from = None;
     loop {
-        let page = store.dead_letters(&filter, PAGE, from.as_ref()).await?;
+        let page = store.dead_letters(filter, PAGE, from.as_ref()).await?;
         from = page.next;
         if !rows.take(page.items) || from.is_none() {
             break;

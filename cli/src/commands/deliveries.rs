@@ -6,11 +6,12 @@ use waybill_domain::delivery::{Record, State};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_service::ports::{Catalogue as _, Clock as _, Filter, Ledger as _};
+use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger};
 
 use super::listing::{PAGE, Rows};
 use super::owners::Owners;
 use super::{Globals, refused};
+use crate::backend::on_store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::timeline::timeline;
@@ -55,18 +56,21 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             list(globals, Filter { tenant, destination, state, since }).await
         }
         Command::Show { id, tenant, config } => {
-            let owners = Owners::of(config.as_deref())?;
+            let owners = Owners::of(config.as_deref(), &globals.backend())?;
             show(globals, &id, tenant.as_ref(), &owners).await
         }
     }
 }
 
 async fn list(globals: &Globals, filter: Filter) -> Result<Exit, Failure> {
-    let store = globals.backend().open()?;
-    let mut rows = Rows::new(globals.output, table::of_records);
+    on_store!(globals.backend().open().await?, |ledger, _| list_from(ledger, globals, &filter).await)
+}
+
+async fn list_from(store: &impl Catalogue, globals: &Globals, filter: &Filter) -> Result<Exit, Failure> {
+    let mut rows = Rows::new(globals, table::of_records);
     let mut from = None;
     loop {
-        let page = store.list(&filter, PAGE, from.as_ref()).await?;
+        let page = store.list(filter, PAGE, from.as_ref()).await?;
         from = page.next;
         if !rows.take(page.items) || from.is_none() {
             break;
@@ -82,14 +86,23 @@ async fn show(
     tenant: Option<&TenantId>,
     owners: &Owners,
 ) -> Result<Exit, Failure> {
-    let store = globals.backend().open()?;
+    let opened = globals.backend().open().await?;
+    on_store!(opened, |ledger, _| show_from(ledger, globals, id, tenant, owners).await)
+}
+
+async fn show_from(
+    store: &(impl Catalogue + Ledger),
+    globals: &Globals,
+    id: &DeliveryId,
+    tenant: Option<&TenantId>,
+    owners: &Owners,
+) -> Result<Exit, Failure> {
     let is_wanted = |record: &Record| tenant.is_none_or(|tenant| record.delivery.tenant == *tenant);
     let found: Vec<Record> = store.find(id).await?.into_iter().filter(is_wanted).collect();
     if found.is_empty() {
         let of = tenant.map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
         let backend = globals.backend();
-        let path = backend.path().display();
-        return Err(Failure::failed(format!("{path}: there is no delivery {id}{of}")));
+        return Err(Failure::failed(format!("{backend}: there is no delivery {id}{of}")));
     }
     for record in &found {
         let attempts = store.attempts(&record.delivery.key()).await?;

@@ -5,6 +5,7 @@ use waybill_domain::delivery::Record;
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::Clock as _;
 
+use super::Globals;
 use super::owners::Owners;
 use crate::out::{self, Format};
 use crate::show::facts;
@@ -27,8 +28,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(output: Format, table: fn(&[Record], TimeMs) -> String) -> Self {
-        Self { output, table, owners: Owners::at_hand(), held: Vec::new(), is_cut: false, is_empty: true }
+    pub(super) fn new(globals: &Globals, table: fn(&[Record], TimeMs) -> String) -> Self {
+        let owners = Owners::at_hand(&globals.backend());
+        Self { output: globals.output, table, owners, held: Vec::new(), is_cut: false, is_empty: true }
     }
 
     /// Takes a page; `false` when no more is wanted.

@@ -22,7 +22,8 @@ use crate::out::Format;
 #[derive(Debug, Parser)]
 #[command(name = "waybill", version, arg_required_else_help = true, after_help = CODES)]
 pub(crate) struct CommandLine {
-    /// Where ledger and queue are: embedded:PATH [default: embedded:waybill.db]
+    /// Where ledger and queue are: embedded:PATH, or aws where this build has it [default:
+    /// embedded:waybill.db]
     #[arg(long, global = true, value_name = "BACKEND")]
     backend: Option<Backend>,
 

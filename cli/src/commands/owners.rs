@@ -6,8 +6,10 @@ use std::path::Path;
 use waybill_domain::address::Locality;
 use waybill_domain::delivery::Record;
 use waybill_service::config::Config;
+use waybill_service::config_file::Rules;
 
 use super::config::{DEFAULT_FILE, load, read};
+use crate::backend::Backend;
 use crate::exit::Failure;
 
 /// The owners that are known.
@@ -15,16 +17,16 @@ pub(super) struct Owners(Option<Config>);
 
 impl Owners {
     /// From the file that is named, or from the default file if that is there and good.
-    pub(super) fn of(named: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn of(named: Option<&Path>, backend: &Backend) -> Result<Self, Failure> {
         match named {
-            Some(file) => load(file, Locality::AllowLocal).map(|config| Self(Some(config))),
-            None => Ok(Self::at_hand()),
+            Some(file) => load(file, rules(backend)).map(|config| Self(Some(config))),
+            None => Ok(Self::at_hand(backend)),
         }
     }
 
     /// From the default file if that is there and good.
-    pub(super) fn at_hand() -> Self {
-        Self(read(Path::new(DEFAULT_FILE), Locality::AllowLocal).ok())
+    pub(super) fn at_hand(backend: &Backend) -> Self {
+        Self(read(Path::new(DEFAULT_FILE), rules(backend)).ok())
     }
 
     /// The owner of a delivery's destination.
@@ -32,4 +34,9 @@ impl Owners {
         let delivery = &record.delivery;
         self.0.as_ref()?.destination(&delivery.destination, &delivery.tenant)?.owner.as_deref()
     }
+}
+
+/// Nothing is sent from here: any address will do.
+fn rules(backend: &Backend) -> Rules {
+    Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores() }
 }

@@ -6,18 +6,23 @@
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;
+use waybill_service::config_file::Rules;
 use waybill_service::event::Event;
 use waybill_service::ingest::facts;
+use waybill_service::ports::{Ledger, Queue};
 use waybill_service::publish::{Published, Publisher};
 
 use super::Globals;
 use super::batches::{Batches, Place};
 use super::config::{DEFAULT_FILE, load};
-use crate::backend::Store;
+#[cfg(feature = "aws")]
+use crate::backend::Opened;
+use crate::backend::{Backend, on_store};
 use crate::exit::{self, Exit, Failure};
 use crate::out::{self, Format};
 use waybill_service::refusal::{Code, Refusal};
@@ -29,17 +34,50 @@ pub(crate) struct Arguments {
     /// Events as JSON lines; - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The configuration file
-    #[arg(long, default_value = DEFAULT_FILE)]
-    config: PathBuf,
+    /// The configuration file [default: waybill.toml; on AWS the configuration in force]
+    #[arg(long)]
+    config: Option<PathBuf>,
 }
 
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
-    // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch.
-    let config = load(&arguments.config, Locality::AllowLocal)?;
+    let backend = globals.backend();
+    let given = given(arguments.config.as_deref(), &backend)?;
     let (source, reader) = Source::open(&arguments.file)?;
     let mut batches = Batches::new(reader);
-    let store = globals.backend().open_or_make()?;
+    let opened = backend.open_or_make().await?;
+    let config = match (given, &opened) {
+        (Some(config), _) => config,
+        #[cfg(feature = "aws")]
+        (None, Opened::Aws(store)) => store.configuration().await?,
+        (None, _) => return Err(Failure::failed("there is no configuration to publish under")),
+    };
+    on_store!(opened, |ledger, queue| {
+        let publisher = Publisher { ledger, queue, clock: &SystemClock };
+        each_batch(globals.output, &publisher, &config, &mut batches, &source).await
+    })
+}
+
+/// The configuration in the file that is named or the default file; none where the backend's own is
+/// in force.
+fn given(named: Option<&Path>, backend: &Backend) -> Result<Option<Arc<Config>>, Failure> {
+    #[cfg(feature = "aws")]
+    if named.is_none() && *backend == Backend::Aws {
+        return Ok(None);
+    }
+    let file = named.unwrap_or(Path::new(DEFAULT_FILE));
+    // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch, and
+    // the functions by theirs.
+    let rules = Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores() };
+    Ok(Some(Arc::new(load(file, rules)?)))
+}
+
+async fn each_batch<L: Ledger, Q: Queue, R: Read>(
+    output: Format,
+    publisher: &Publisher<'_, L, Q, SystemClock>,
+    config: &Config,
+    batches: &mut Batches<R>,
+    source: &Source,
+) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut is_empty = true;
     loop {
@@ -54,16 +92,16 @@ pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
         }
         is_empty = false;
         let publishing =
-            batch.into_iter().map(async |row| (row.place, publish(&store, &config, row.event).await));
+            batch.into_iter().map(async |row| (row.place, publish(publisher, config, row.event).await));
         let mut unavailable = None;
         for (place, answer) in futures::future::join_all(publishing).await {
             match answer {
-                Ok(published) => accepted(globals.output, place, &published),
+                Ok(published) => accepted(output, place, &published),
                 Err(refusal) if refusal.code == Code::Unavailable => {
                     unavailable.get_or_insert((place, refusal));
                 }
                 Err(refusal) => {
-                    refused(globals.output, &source.at(place), place, &refusal);
+                    refused(output, &source.at(place), place, &refusal);
                     let is_rule = refusal.code == Code::Conflict;
                     exit = exit.max(if is_rule { Exit::Refused } else { Exit::WrongInput });
                 }
@@ -109,12 +147,11 @@ impl Source {
     }
 }
 
-async fn publish(
-    store: &Store,
+async fn publish<L: Ledger, Q: Queue>(
+    publisher: &Publisher<'_, L, Q, SystemClock>,
     config: &Config,
     event: Result<Event, Refusal>,
 ) -> Result<Vec<Published>, Refusal> {
-    let publisher = Publisher { ledger: store, queue: store, clock: &SystemClock };
     publisher.publish(config, event?).await.map_err(Refusal::of_publish)
 }
 

@@ -2,11 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Globals;
 use super::config::{DEFAULT_FILE, load, locality};
-use crate::backend::Backend;
 use crate::exit::{Exit, Failure};
 use crate::serve::{self, Settings};
 
@@ -33,17 +32,21 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     let Arguments { config, data, listen, allow_local, concurrency } = arguments;
-    let backend = match (data, &globals.named_backend) {
+    let data = match (data, &globals.named_backend) {
         (Some(_), Some(_)) => {
             let sentence = "--data and --backend both say where ledger and queue are: give one of them";
             return Err(Failure::wrong_input(sentence));
         }
-        (Some(file), None) => Backend::embedded(file),
-        (None, _) => globals.backend(),
+        (Some(file), None) => Some(file),
+        (None, _) => globals.backend().data_file().map(Path::to_owned),
+    };
+    let Some(data) = data else {
+        let sentence = "serve runs the embedded backend: on AWS the functions take, send and repair";
+        return Err(Failure::wrong_input(sentence));
     };
     let locality = locality(allow_local);
     let config = load(&config, locality)?;
-    serve::run(Settings { config, backend, listen, locality, concurrency, output: globals.output }).await
+    serve::run(Settings { config, data, listen, locality, concurrency, output: globals.output }).await
 }
 
 /// An address and a port. `localhost` is this machine over IPv4; other names are not looked up: a

@@ -17,7 +17,7 @@ mod tick;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use waybill_http::HttpRecipient;
 use waybill_service::config::Config;
 use waybill_service::ports::Ports;
 
-use crate::backend::{Backend, Store};
+use crate::backend::{Store, open_file};
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
 use secrets::Unusable;
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     /// Who gets what, under which rules.
     pub(crate) config: Config,
     /// Ledger and queue.
-    pub(crate) backend: Backend,
+    pub(crate) data: PathBuf,
     /// Where events are taken.
     pub(crate) listen: SocketAddr,
     /// Whether this machine counts as outside.
@@ -60,7 +60,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
-    let data = settings.backend.path();
+    let data = &settings.data;
     let mut lock = lock::Lock::take(data)?;
     let deaf = |error: io::Error| {
         Failure::failed(format!("{}: cannot listen there: {}", settings.listen, in_words(&error)))
@@ -68,7 +68,7 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let listener = TcpListener::bind(settings.listen).await.map_err(deaf)?;
     let address = listener.local_addr().map_err(deaf)?;
     let stop = stop::on_signals()?;
-    let store = settings.backend.open_or_make()?;
+    let store = open_file(data)?;
     lock.keep();
 
     let config = Arc::new(settings.config);

@@ -62,7 +62,8 @@ impl Home {
             .env("D_SECRET", SECRET)
             .env("BILLING_TOKEN", TOKEN)
             .env("EMPTY_TOKEN", "")
-            .env_remove("RUST_LOG");
+            .env_remove("RUST_LOG")
+            .env_remove("WAYBILL_TABLE");
         command
     }
 

@@ -20,7 +20,7 @@ use waybill_service::ports::{
 use waybill_service::publish::Publisher;
 
 use super::Poller;
-use crate::backend::{Backend, Store};
+use crate::backend::{Store, open_file};
 use crate::serve::stop::Stop;
 use waybill_system::{SystemClock, SystemDice};
 
@@ -71,7 +71,7 @@ struct Bench {
 impl Bench {
     fn start(concurrency: usize, patience: Duration) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Backend::embedded(dir.path().join("waybill.db")).open_or_make().unwrap();
+        let store = open_file(&dir.path().join("waybill.db")).unwrap();
         let config = Arc::new(config_file::parse(CONFIG, Locality::PublicOnly).unwrap());
         let recipient = Moody::default();
         let ports = Ports {
