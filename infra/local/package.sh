@@ -35,8 +35,13 @@ build() {
 }
 
 functions=("$@")
-build x86_64 x86_64-unknown-linux-gnu --x86-64
-build arm64 aarch64-unknown-linux-gnu --arm64
+for architecture in ${ARCHITECTURES:-x86_64 arm64}; do
+    case "$architecture" in
+        x86_64) build x86_64 x86_64-unknown-linux-gnu --x86-64 ;;
+        arm64) build arm64 aarch64-unknown-linux-gnu --arm64 ;;
+        *) echo "package: $architecture is none of x86_64, arm64" >&2 && exit 2 ;;
+    esac
+done
 
 # Amazon Linux 2023 has glibc 2.34; and a zip whose bootstrap cannot be executed starts nothing.
 python3 - target/package <<'PYTHON'
