@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 AWS_LOCAL_PORT ?= 4566
+AWS_EXAM_PORT ?= 4577
 AWS_LOCAL_CONFIG ?= waybill.example.toml
 # Functions for this machine: what the tests have compiled already. `quick` is optimised.
 AWS_LOCAL_PROFILE ?= dev
@@ -40,7 +41,9 @@ aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Doc
 aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
-test-aws: functions $(AWS_VENV)/installed ## The deployed functions, seen from outside, on a local AWS of their own
+test-aws: functions $(AWS_VENV)/installed ## On a local AWS: the exams of ledger and queue, costs, and the deployed functions
+	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
+		$(CARGO) test --locked --package waybill-tests-aws --features aws-local
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
 

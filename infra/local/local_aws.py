@@ -242,13 +242,28 @@ def up(local, config):
     print("  make aws-local-down                   ends it")
 
 
+def bare(port, command):
+    """Runs a command beside an emulator of its own, and answers how the command ended."""
+    local = LocalAws(port, folder=ROOT / ".cache" / "aws-bare")
+    local.start()
+    try:
+        variables = {**os.environ, **CREDENTIALS, "AWS_ENDPOINT_URL": local.endpoint}
+        return subprocess.run(command, env=variables).returncode
+    finally:
+        local.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description="Waybill on a local AWS.")
-    parser.add_argument("what", choices=["up", "down"])
+    parser.add_argument("what", choices=["up", "down", "bare"])
     parser.add_argument("--port", type=int, default=4566)
     parser.add_argument("--binaries", type=Path, help="the folder with the built functions")
     parser.add_argument("--config", type=Path, default=ROOT / "waybill.example.toml")
-    options = parser.parse_args()
+    # `bare -- COMMAND…`: argparse would take the command's own options for ours.
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options = parser.parse_args(sys.argv[1:at])
+    if options.what == "bare":
+        sys.exit(bare(options.port, sys.argv[at + 1 :]))
     local = LocalAws(options.port, os.environ.get("AWS_ENDPOINT_URL") or None, options.binaries)
     if options.what == "up":
         up(local, options.config)
