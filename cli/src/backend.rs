@@ -1,7 +1,7 @@
 //! Where the ledger and the queue are: `--backend embedded:PATH`, or `--backend aws`.
 //!
 //! A build without the feature `aws` knows the embedded backend alone. A command is written once,
-//! over ports; [`on_store`](crate::backend::on_store) runs it on whichever backend is asked for.
+//! over ports; [`on_store`] runs it on whichever backend is asked for.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
