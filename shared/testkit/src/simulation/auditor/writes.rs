@@ -102,9 +102,14 @@ impl Auditor {
         if names_another && after.state == State::Retryable {
             return Err(format!("no evidence of attempt {} names its due time", after.attempts_made));
         }
-        // Whoever settled: what its worker wrote down of the answer before it died counts as well.
+        // The evidence that was settled by, whoever settled: what a worker wrote down before it died
+        // counts, and what it writes after somebody else has concluded does not.
+        let settled_by = of_this.iter().filter(|a| match &a.next {
+            Next::Retry { due_at, .. } => *due_at == after.due_at,
+            Next::End(_) => false,
+        });
         let asked =
-            of_this.iter().find_map(|a| a.retry_after.as_ref()?.wait.map(|wait| a.ended_at.plus(wait)));
+            settled_by.filter_map(|a| a.retry_after.as_ref()?.wait.map(|wait| a.ended_at.plus(wait))).next();
         if let Some(ward) = self.wards.get_mut(&key) {
             ward.asked_until = asked;
         }
