@@ -47,6 +47,9 @@ fn of_open(record: &Record) -> Outlook {
             HoldReason::Paused => "its destination or its tenant is paused",
             HoldReason::Quarantine => "its class of payloads is kept back",
             HoldReason::Gate => "everything is held",
+            HoldReason::Suspended => "its destination is suspended until it is mended",
+            HoldReason::RunStopped => "the redrive run that released it is stopped",
+            HoldReason::Budget => "its destination has as much to do as it may have at once",
         };
         let sentence = format!("it is held since {}: {why}; it costs no attempt meanwhile", held.since);
         let until = match record.delivery.deadline {

@@ -145,7 +145,7 @@ pub fn admit(record: &Record, wakeup: &WakeUp, message_id: &MessageId, scene: Sc
     let Some(destination) = scene.destination else {
         return Admission::End(Ending::DeadLettered(DeadLetterReason::DestinationRemoved));
     };
-    match (crate::hold::matching(scene.holds, &record.delivery), &record.hold) {
+    match (crate::hold::matching(scene.holds, record), &record.hold) {
         (Some(reason), Some(held)) if held.reason == reason => {
             return Admission::Acknowledge(Suppressed::Held);
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::address::RecipientUrl;
 use crate::fault::InvalidField;
 use crate::identity::{DestinationName, EventType, TenantId};
@@ -59,7 +61,8 @@ pub enum OnAmbiguous {
 }
 
 /// One event type, or all that begin alike: `lease.payment_recorded`, `lease.*`, `*`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct EventPattern(String);
 
 impl EventPattern {
@@ -80,6 +83,19 @@ impl EventPattern {
             Some(prefix) => event_type.as_str().starts_with(prefix),
             None => event_type.as_str() == self.0,
         }
+    }
+}
+
+impl TryFrom<String> for EventPattern {
+    type Error = InvalidField;
+    fn try_from(text: String) -> Result<Self, InvalidField> {
+        Self::parse(&text)
+    }
+}
+
+impl From<EventPattern> for String {
+    fn from(pattern: EventPattern) -> String {
+        pattern.0
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::Delivery;
+use crate::delivery::Record;
 use crate::destination::EventPattern;
 use crate::identity::{DestinationName, TenantId};
 use crate::time::TimeMs;
@@ -20,6 +20,12 @@ pub enum HoldReason {
     Quarantine,
     /// A person holds everything (a bad deployment, a rollback).
     Gate,
+    /// Automation keeps back what its destination could only refuse until a person mended it.
+    Suspended,
+    /// The redrive run that released it was stopped, or halted itself.
+    RunStopped,
+    /// The destination's concurrency or rate is used up.
+    Budget,
 }
 
 impl HoldReason {
@@ -29,6 +35,9 @@ impl HoldReason {
             HoldReason::Paused => "paused",
             HoldReason::Quarantine => "quarantine",
             HoldReason::Gate => "gate",
+            HoldReason::Suspended => "suspended",
+            HoldReason::RunStopped => "run_stopped",
+            HoldReason::Budget => "budget",
         }
     }
 }
@@ -43,7 +52,8 @@ pub struct Held {
 }
 
 /// Which deliveries a hold keeps back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HoldRule {
     /// All of a destination.
     Destination(DestinationName),
@@ -60,6 +70,10 @@ pub enum HoldRule {
     },
     /// Everything.
     All,
+    /// All of a destination that automation suspended.
+    Suspended(DestinationName),
+    /// Whatever this redrive run released last.
+    Run(String),
 }
 
 impl HoldRule {
@@ -69,13 +83,18 @@ impl HoldRule {
             HoldRule::Destination(_) | HoldRule::Tenant(_) => HoldReason::Paused,
             HoldRule::Type { .. } => HoldReason::Quarantine,
             HoldRule::All => HoldReason::Gate,
+            HoldRule::Suspended(_) => HoldReason::Suspended,
+            HoldRule::Run(_) => HoldReason::RunStopped,
         }
     }
 
-    /// Whether it keeps `delivery` back.
-    pub fn matches(&self, delivery: &Delivery) -> bool {
+    /// Whether it keeps the delivery of `record` back.
+    pub fn matches(&self, record: &Record) -> bool {
+        let delivery = &record.delivery;
         match self {
-            HoldRule::Destination(destination) => delivery.destination == *destination,
+            HoldRule::Destination(destination) | HoldRule::Suspended(destination) => {
+                delivery.destination == *destination
+            }
             HoldRule::Tenant(tenant) => delivery.tenant == *tenant,
             HoldRule::Type { types, payload_version, tenant } => {
                 types.matches(&delivery.event_type)
@@ -83,11 +102,12 @@ impl HoldRule {
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
             }
             HoldRule::All => true,
+            HoldRule::Run(run) => record.redrive_run.as_ref() == Some(run),
         }
     }
 }
 
-/// The reason for which `delivery` is to be held now, if there is one.
-pub fn matching(rules: &[HoldRule], delivery: &Delivery) -> Option<HoldReason> {
-    rules.iter().find(|rule| rule.matches(delivery)).map(HoldRule::reason)
+/// The reason for which the delivery of `record` is to be held now, if there is one.
+pub fn matching(rules: &[HoldRule], record: &Record) -> Option<HoldReason> {
+    rules.iter().find(|rule| rule.matches(record)).map(HoldRule::reason)
 }

@@ -104,7 +104,7 @@ pub fn repair_held(
     if let Some(ending) = past_limit(record, minimum_window, now) {
         return HeldRepair::End(ending);
     }
-    match crate::hold::matching(holds, &record.delivery) {
+    match crate::hold::matching(holds, record) {
         Some(_) => HeldRepair::Stay,
         None => HeldRepair::Lift,
     }
