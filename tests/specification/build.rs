@@ -81,7 +81,7 @@ pub(crate) fn destination() -> Destination {
 }
 
 pub(crate) fn terms(on_ambiguous: OnAmbiguous) -> Terms {
-    Terms { policy: policy(7), on_ambiguous, keep_result: false, look: look() }
+    Terms { policy: policy(7), on_ambiguous, keep_result: false, fingerprint: None, look: look() }
 }
 
 pub(crate) fn message(id: &str) -> MessageId {

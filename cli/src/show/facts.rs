@@ -17,6 +17,7 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
     let (ending, delivered) = match record.disposition {
         Some(Disposition::Ended(ending)) => (Some(ending.reason()), None),
         Some(Disposition::Delivered { attempt, late }) => (None, Some((attempt.get(), late))),
+        Some(Disposition::Closed(reason) | Disposition::Resolved(reason)) => (Some(reason.as_str()), None),
         None => (None, None),
     };
     let facts = json!({
@@ -34,6 +35,7 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
         },
         "state": record.state.as_str(),
         "reason": ending,
+        "ended_by": record.ended_by.as_ref().map(|order| order.as_str()),
         "delivered_by_attempt": delivered.map(|(attempt, _)| attempt),
         "late": delivered.map(|(_, late)| late),
         "first_queued_at": time(delivery.first_queued_at),

@@ -29,6 +29,10 @@ pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
         )),
         (_, Some(Disposition::Ended(Ending::Expired))) => expired(record),
         (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => dead_lettered(record, reason, owner),
+        (_, Some(Disposition::Closed(_))) => quiet("nothing: a person closed it".to_owned()),
+        (_, Some(Disposition::Resolved(_))) => {
+            quiet("nothing: a person found that its effect stands, and resolved it".to_owned())
+        }
         (state, None) => quiet(format!("unknown: it is {state}, and the record does not say how")),
     }
 }

@@ -74,6 +74,8 @@ fn last_failure(record: &Record) -> String {
     match (record.disposition, &record.last_failure) {
         (Some(Disposition::Delivered { late: true, .. }), _) => "late".to_owned(),
         (Some(Disposition::Delivered { .. }), _) | (None, None) => "-".to_owned(),
+        (Some(Disposition::Closed(_)), _) => "closed".to_owned(),
+        (Some(Disposition::Resolved(_)), _) => "resolved".to_owned(),
         (_, Some(last)) => last.failure.class.to_string(),
         (Some(Disposition::Ended(ending)), None) => ending.reason().to_owned(),
     }

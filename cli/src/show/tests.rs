@@ -32,7 +32,13 @@ fn terms() -> Terms {
         stale_after: DurationMs::from_secs(300),
         rescue_window: DurationMs::from_secs(600),
     };
-    Terms { policy: Policy::default(), on_ambiguous: OnAmbiguous::Retry, keep_result: true, look }
+    Terms {
+        policy: Policy::default(),
+        on_ambiguous: OnAmbiguous::Retry,
+        keep_result: true,
+        fingerprint: None,
+        look,
+    }
 }
 
 fn record(deadline: Option<TimeMs>) -> Record {

@@ -48,6 +48,8 @@ fn head(page: &mut Page, record: &Record) {
     let delivery = &record.delivery;
     let state = match record.disposition {
         Some(Disposition::Ended(Ending::DeadLettered(reason))) => format!("{}: {reason}", record.state),
+        Some(Disposition::Closed(reason)) => format!("{}: {reason}, closed by a person", record.state),
+        Some(Disposition::Resolved(_)) => format!("{}: resolved by a person", record.state),
         _ => record.state.to_string(),
     };
     page.line(&format!("{}  {state}", delivery.id));
@@ -163,6 +165,13 @@ fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
             if let Some(result) = &record.result {
                 page.detail("said", &said(result));
             }
+        }
+        Disposition::Closed(reason) => {
+            page.event(at, record.state.as_str(), &format!("{reason}; a person closed it since"));
+        }
+        Disposition::Resolved(reason) => {
+            let text = format!("it was a dead letter ({reason}), and a person found that its effect stands");
+            page.event(at, "resolved", &text);
         }
         Disposition::Ended(ending) => {
             let why = match ending {

@@ -18,6 +18,7 @@ use crate::identity::{
     AttemptNumber, ConfigRevision, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId,
     Scope, TenantId, WriteToken,
 };
+use crate::order::OrderId;
 use crate::outcome::Failure;
 use crate::time::{DurationMs, TimeMs};
 
@@ -131,6 +132,9 @@ pub struct LastFailure {
     pub status: Option<u16>,
     /// One sentence for the operator.
     pub note: String,
+    /// The fingerprint of its destination's configuration then; `None` where that was removed.
+    #[serde(default)]
+    pub destination: Option<String>,
 }
 
 /// A lease on one attempt.
@@ -193,6 +197,9 @@ pub struct RecordData {
     pub disposition: Option<Disposition>,
     /// When it ended.
     pub ended_at: Option<TimeMs>,
+    /// The order by which a person ended it, where one did; the audit says who and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<OrderId>,
     /// What the recipient answered, where the destination asks to keep it.
     pub result: Option<Excerpt>,
     /// The lease on the attempt that is being made.

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::address::RecipientUrl;
 use crate::fault::InvalidField;
 use crate::identity::{DestinationName, EventType, TenantId};
-use crate::outcome::StatusOverrides;
+use crate::outcome::{StatusOverride, StatusOverrides};
 use crate::policy::Policy;
 use crate::time::DurationMs;
 
@@ -42,6 +43,30 @@ impl Destination {
     /// Whether `tenant` may send to it.
     pub fn serves(&self, tenant: &TenantId) -> bool {
         self.tenants.contains(tenant)
+    }
+
+    /// Tells configurations of it apart, in sixteen hexadecimal digits: where its requests go, what
+    /// signs them, and how its answers are read. Retry rules, names and owners do not count: they mend
+    /// nothing that a recipient refused for good.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut part = |text: &str| {
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        };
+        part(self.url.as_url().as_str());
+        for secret in &self.secrets {
+            part(&secret.to_string());
+        }
+        for (status, reading) in &self.statuses {
+            let reading = match reading {
+                StatusOverride::Delivered => "delivered",
+                StatusOverride::Retryable => "retryable",
+                StatusOverride::Permanent => "permanent",
+            };
+            part(&format!("{status}={reading}"));
+        }
+        hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether an event of this type that names no destination goes here.

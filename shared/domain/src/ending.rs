@@ -112,4 +112,8 @@ pub enum Disposition {
     },
     /// Not delivered.
     Ended(Ending),
+    /// A person closed the dead letter that it was for this reason: nothing will be done.
+    Closed(DeadLetterReason),
+    /// A person resolved the dead letter that it was for this reason: its effect is known to stand.
+    Resolved(DeadLetterReason),
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::fault::InvalidField;
+use crate::time::TimeMs;
 
 /// Declares a newtype over text that can only hold what its `check` takes.
 macro_rules! text_newtype {
@@ -144,6 +145,16 @@ impl DeliveryId {
         }
         Self(id)
     }
+}
+
+/// `prefix_` and a ULID: ten digits of the time, sixteen of SHA-256 over `chance`. Sorts by time.
+pub fn ulid(prefix: &str, at: TimeMs, chance: &str) -> String {
+    let time = u64::try_from(at.as_unix_ms()).unwrap_or_default();
+    let digest = Sha256::digest(chance);
+    let of_time = (0..10).rev().map(|digit| (time >> (5 * digit)) & 31).map(|value| value as usize);
+    let of_chance = (0..16).map(|digit| five_bits(&digest, digit * 5));
+    let digits: String = of_time.chain(of_chance).map(|value| char::from(CROCKFORD[value])).collect();
+    format!("{prefix}_{digits}")
 }
 
 fn five_bits(digest: &[u8], first_bit: usize) -> usize {

@@ -8,7 +8,8 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], and at the edge
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], what operators order
+//! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
 //! [`retry_after`], [`signature`], [`address`].
 
 pub mod fault;
@@ -27,6 +28,10 @@ pub mod settle;
 pub mod handoff;
 pub mod repair;
 pub mod hold;
+pub mod authority;
+pub mod audit;
+pub mod order;
+pub mod redrive;
 pub mod retry_after;
 pub mod signature;
 pub mod address;

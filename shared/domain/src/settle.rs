@@ -12,7 +12,7 @@ use crate::time::{DurationMs, TimeMs};
 use crate::transition::{ClaimEnd, IllegalTransition, Writer};
 
 /// The terms under which an attempt is settled: its destination's, or the defaults if that is gone.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Terms {
     /// Retry rules.
     pub policy: Policy,
@@ -20,6 +20,8 @@ pub struct Terms {
     pub on_ambiguous: OnAmbiguous,
     /// Whether the answer is kept.
     pub keep_result: bool,
+    /// The fingerprint of the destination's configuration; `None` if that is gone.
+    pub fingerprint: Option<String>,
     /// When open deliveries are looked at.
     pub look: LookRules,
 }
@@ -71,6 +73,7 @@ pub fn settle_by(
         failure: attempt.failure,
         status: attempt.status,
         note: attempt.note.clone(),
+        destination: terms.fingerprint.clone(),
     };
     record.settle_failed(by, end, failure, &attempt.next, &terms.look)
 }

@@ -4,18 +4,21 @@
 //! pending   -> succeeded | retryable | dead_lettered | expired
 //! retryable -> succeeded | retryable | dead_lettered | expired
 //! dead_lettered -> retryable                  by a release, and only so
+//! dead_lettered -> succeeded                  by a person who knows that its effect stands
+//! dead_lettered -> expired                    by a redrive that comes after its deadline
 //! retryable | dead_lettered | expired -> succeeded    by a late acknowledgement, and only so
 //! ```
 //!
-//! Writes within a state: claim, not sent, hold, lift, look, told.
+//! Writes within a state: claim, not sent, hold, lift, look, told, close.
 
 use thiserror::Error;
 
 use crate::attempt::{Excerpt, Next, NotSent};
 use crate::delivery::{Change, Claim, Delivery, LastFailure, Record, RecordData, State};
-use crate::ending::{Disposition, Ending};
+use crate::ending::{DeadLetterReason, Disposition, Ending};
 use crate::hold::Held;
 use crate::identity::{AttemptNumber, ConfigRevision, MessageId, WriteToken};
+use crate::order::{Decision, OrderId};
 use crate::policy::Policy;
 use crate::repair::{LookRules, next_look};
 use crate::time::{DurationMs, TimeMs};
@@ -78,6 +81,7 @@ impl Record {
             last_failure: None,
             disposition: None,
             ended_at: None,
+            ended_by: None,
             result: None,
             claim: None,
             hold: None,
@@ -259,8 +263,7 @@ impl Record {
         due_at: TimeMs,
         rules: &LookRules,
     ) -> Result<Change, IllegalTransition> {
-        let dead = self.state == State::DeadLettered;
-        self.require(dead, "retryable by a release", "only a dead letter is released")?;
+        self.require_dead_letter("retryable by a release")?;
         let mut after = RecordData::clone(self);
         after.state = State::Retryable;
         after.disposition = None;
@@ -274,6 +277,41 @@ impl Record {
         after.redrives += 1;
         after.redrive_run = Some(run);
         after.dlq_told = false;
+        after.looks = 0;
+        after.look_at = next_look(&after, rules, now);
+        Ok(Change::new(self, after))
+    }
+
+    /// A person ends a dead letter: closed (nothing will be done), or resolved (its effect is known to
+    /// stand, so it succeeded). Either way it is none any more, and nothing is left to be looked after.
+    pub fn end_by_order(
+        &self,
+        order: OrderId,
+        decision: Decision,
+        now: TimeMs,
+    ) -> Result<Change, IllegalTransition> {
+        let reason = self.require_dead_letter("ended by a person")?;
+        let mut after = RecordData::clone(self);
+        match decision {
+            Decision::Close => after.disposition = Some(Disposition::Closed(reason)),
+            Decision::Resolve => {
+                after.state = State::Succeeded;
+                after.disposition = Some(Disposition::Resolved(reason));
+                after.ended_at = Some(now);
+            }
+        }
+        after.ended_by = Some(order);
+        after.look_at = None;
+        Ok(Change::new(self, after))
+    }
+
+    /// A redrive finds that the deadline has passed: expired, to be told to the DLQ as that.
+    pub fn expire_dead_letter(&self, now: TimeMs, rules: &LookRules) -> Result<Change, IllegalTransition> {
+        self.require_dead_letter("expired")?;
+        let deadline = self.delivery.deadline;
+        self.require(deadline.is_some(), "expired", "it has no deadline")?;
+        let mut after = RecordData::clone(self);
+        end_as(&mut after, Ending::Expired, now);
         after.looks = 0;
         after.look_at = next_look(&after, rules, now);
         Ok(Change::new(self, after))
@@ -308,6 +346,10 @@ impl Record {
             ClaimEnd::Lapsed => self.require(!claim.is_live(by.now), to, "its claim is alive")?,
         }
         Ok(claim)
+    }
+
+    fn require_dead_letter(&self, to: &'static str) -> Result<DeadLetterReason, IllegalTransition> {
+        self.dead_letter_reason().ok_or(self.illegal(to, "it is no dead letter"))
     }
 
     fn require_open(&self, to: &'static str) -> Result<(), IllegalTransition> {

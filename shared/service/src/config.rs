@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use waybill_domain::authority::Authority;
 use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
@@ -22,7 +23,9 @@ pub struct Config {
     pub event_types: Vec<(EventPattern, EventTypeRules)>,
     /// Settings that are neither a policy's nor a destination's.
     pub system: System,
-    /// The holds in force.
+    /// Who may operate, and on what; empty where nobody is restricted.
+    pub operators: BTreeMap<String, Authority>,
+    /// The holds in force. They come from orders, not from the file.
     pub holds: Vec<HoldRule>,
 }
 
@@ -49,11 +52,17 @@ pub struct System {
     pub stale_after: DurationMs,
     /// How long before its deadline a delivery is woken in any case.
     pub rescue_window: DurationMs,
+    /// How often a dead letter may be released.
+    pub max_redrives: u32,
 }
 
 impl Default for System {
     fn default() -> Self {
-        Self { stale_after: DurationMs::from_secs(300), rescue_window: DurationMs::from_secs(600) }
+        Self {
+            stale_after: DurationMs::from_secs(300),
+            rescue_window: DurationMs::from_secs(600),
+            max_redrives: 3,
+        }
     }
 }
 

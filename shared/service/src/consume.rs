@@ -364,6 +364,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             policy: destination.map(|d| d.policy).unwrap_or_default(),
             on_ambiguous: destination.map(|d| d.on_ambiguous).unwrap_or_default(),
             keep_result: destination.is_some_and(|d| d.keep_result),
+            fingerprint: destination.map(|d| d.fingerprint()),
             look: config.look_rules(self.ports.queue.window()),
         }
     }

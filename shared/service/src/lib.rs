@@ -1,7 +1,8 @@
 //! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile.
 //!
 //! The order `load → admit → claim → send → settle → hand off → acknowledge` is written once, in
-//! [`consume`]; every other path uses its steps. What is decided is decided by `waybill_domain`;
+//! [`consume`]; every other path uses its steps. What operators do goes over [`acts`] into [`office`], and is
+//! carried out in the reconciler's [`round`]. What is decided is decided by `waybill_domain`;
 //! what is done is done through the ports of [`ports`]; nothing here knows SQLite, HTTP or AWS.
 
 pub mod ports;
@@ -17,3 +18,13 @@ mod notes;
 mod steps;
 pub mod consume;
 pub mod reconcile;
+pub mod office;
+pub mod acts;
+pub mod operators;
+pub mod holds;
+pub mod endings;
+pub mod revisions;
+pub mod source;
+pub mod redrive;
+pub mod sweep;
+pub mod round;

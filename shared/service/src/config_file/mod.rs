@@ -6,7 +6,7 @@
 //! value that could be a secret.
 //!
 //! Order of reading: [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `event_types`, `system`.
+//! table: `policies`, `destinations`, `producers`, `operators`, `event_types`, `system`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub mod fault;
 mod destinations;
 mod event_types;
 mod nearest;
+mod operators;
 mod policies;
 mod producers;
 mod reader;
@@ -36,8 +37,8 @@ use fault::Faults;
 use reader::{Keys, Section};
 
 const KEYS: Keys = Keys {
-    built: &["policies", "producers", "event_types", "destinations", "system"],
-    later: &["sources", "schedules", "operators"],
+    built: &["policies", "producers", "event_types", "destinations", "operators", "system"],
+    later: &["sources", "schedules"],
 };
 
 /// What a configuration may say depends on where it is used.
@@ -100,10 +101,11 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     }
     let producers = root.tables("producers");
     let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();
+    let operators = root.tables("operators").iter().filter_map(operators::read).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
     let revision = ConfigRevision::parse(revision).ok()?;
-    Some(Config { revision, destinations, producers, event_types, system, holds: Vec::new() })
+    Some(Config { revision, destinations, producers, event_types, operators, system, holds: Vec::new() })
 }
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.

@@ -6,7 +6,7 @@ use waybill_domain::time::DurationMs;
 use super::reader::{Entry, Keys};
 use crate::config::System;
 
-const KEYS: Keys = Keys { built: &["stale_after", "rescue_window"], later: &["max_redrives", "retain_days"] };
+const KEYS: Keys = Keys { built: &["stale_after", "rescue_window", "max_redrives"], later: &["retain_days"] };
 
 /// Below this the reconciler would wake deliveries that are merely being worked on.
 const SHORTEST: DurationMs = DurationMs::from_secs(1);
@@ -16,6 +16,7 @@ pub(super) fn read(entry: &Entry<'_, '_>) -> Option<System> {
     let mut system = System::default();
     section.set("stale_after", &mut system.stale_after, |entry| entry.parsed(span));
     section.set("rescue_window", &mut system.rescue_window, |entry| entry.parsed(span));
+    section.set("max_redrives", &mut system.max_redrives, Entry::as_u32);
     Some(system)
 }
 

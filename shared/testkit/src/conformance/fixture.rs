@@ -106,6 +106,7 @@ pub fn failed(claimed: &Record, name: &str, now: TimeMs, next: &Next) -> Change 
         failure: failure(),
         status: Some(503),
         note: "503 with “Zürich” in it".to_owned(),
+        destination: Some("0123456789abcdef".to_owned()),
     };
     claimed.settle_failed(&writer(name, now), ClaimEnd::Own, failure, next, &LOOK).expect("a failure")
 }

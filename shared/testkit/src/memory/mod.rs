@@ -9,9 +9,11 @@ mod events;
 mod ledger;
 mod listing;
 mod message;
+mod office;
 mod queue;
 mod rows;
 
 pub use events::{Buried, QueueEvent, QueueRules};
 pub use ledger::{Conditions, MemoryLedger, Write};
+pub use office::MemoryOffice;
 pub use queue::MemoryQueue;

@@ -3,6 +3,7 @@
 //! A message that is received again has the same identifier and another receipt. Deleting it
 //! deletes every copy of it, as SQS's duplicates are one message.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use waybill_domain::identity::MessageId;
@@ -10,6 +11,8 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
     Burial, Clock, Inbox, Outgoing, PortError, PortResult, Queue, Receipt, Received,
 };
+
+use waybill_service::sweep::DeadLetterBox;
 
 use crate::clock::VirtualClock;
 
@@ -28,6 +31,8 @@ pub struct MemoryQueue {
 struct Store {
     messages: Vec<Message>,
     buried: Vec<Buried>,
+    /// Until when dead letters that were looked at are hidden, and by which receipt.
+    hidden: BTreeMap<MessageId, (TimeMs, String)>,
     deleted: Vec<Message>,
     journal: Vec<QueueEvent>,
     counted: u64,
@@ -137,6 +142,11 @@ impl Store {
         MessageId::parse(format!("m{}", self.counted)).expect("a number is printable")
     }
 
+    fn hidden_by(&self, receipt: &Receipt) -> Option<MessageId> {
+        let found = self.hidden.iter().find(|(_, (_, by))| *by == receipt.0);
+        found.map(|(id, _)| id.clone())
+    }
+
     fn add(&mut self, body: String, visible_at: TimeMs) -> MessageId {
         let message_id = self.next_id();
         self.journal.push(QueueEvent::Sent {
@@ -224,5 +234,40 @@ impl Inbox for MemoryQueue {
 
     async fn next_visible_at(&self) -> PortResult<Option<TimeMs>> {
         Ok(self.next_at())
+    }
+}
+
+impl DeadLetterBox for MemoryQueue {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        let now = self.clock.now();
+        let mut store = self.store();
+        let is_hidden = |store: &Store, id: &MessageId| store.hidden.get(id).is_some_and(|(at, _)| *at > now);
+        let visible: Vec<Buried> =
+            store.buried.iter().filter(|b| !is_hidden(&store, &b.message_id)).take(most).cloned().collect();
+        let mut taken = Vec::new();
+        for Buried { message_id, body, .. } in visible {
+            store.counted += 1;
+            let receipt = format!("{message_id}#{}", store.counted);
+            store.hidden.insert(message_id.clone(), (now.plus(visibility), receipt.clone()));
+            taken.push(Received { message_id, receipt: Receipt(receipt), body, receive_count: 1 });
+        }
+        Ok(taken)
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        let mut store = self.store();
+        if let Some(id) = store.hidden_by(receipt) {
+            store.buried.retain(|buried| buried.message_id != id);
+            store.hidden.remove(&id);
+        }
+        Ok(())
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        let mut store = self.store();
+        if let Some(id) = store.hidden_by(receipt) {
+            store.hidden.remove(&id);
+        }
+        Ok(())
     }
 }

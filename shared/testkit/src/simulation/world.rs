@@ -126,6 +126,7 @@ fn config(destinations: Vec<Destination>) -> Config {
         producers: BTreeMap::new(),
         event_types: Vec::new(),
         system: System::default(),
+        operators: BTreeMap::new(),
         holds: Vec::new(),
     }
 }

@@ -1,0 +1,104 @@
+//! Dead letters that a person ends: closed (nothing will be done), or resolved (the effect stands).
+//!
+//! The order is entered with its audit entry; [`carry_out`] then ends the delivery, as often as it is
+//! asked to. On AWS the reconciler alone does that: operators never write a delivery.
+
+use serde_json::json;
+use waybill_domain::audit::{Act, Draft};
+use waybill_domain::authority::Book;
+use waybill_domain::delivery::Record;
+use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
+
+use crate::acts::{ActError, Desk};
+use crate::office::Office;
+use crate::ports::{Clock, Dice, Ledger, PortResult};
+use crate::steps::{Landing, MOST_ROUNDS, legal, write};
+
+impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
+    /// Orders that a dead letter be ended.
+    pub async fn order_ending(
+        &self,
+        record: &Record,
+        decision: Decision,
+        by: &str,
+        why: &str,
+    ) -> Result<Order, ActError> {
+        let delivery = record.delivery.key();
+        let Some(reason) = record.dead_letter_reason() else {
+            let state = record.state;
+            let what = match record.disposition {
+                Some(waybill_domain::ending::Disposition::Closed(_)) => "closed already".to_owned(),
+                _ => state.to_string(),
+            };
+            let sentence = format!("{} is {what}: only a dead letter can be ended", delivery.delivery_id);
+            return Err(ActError::Refused(sentence));
+        };
+        let signed = self.sign(by, why);
+        let book = Book::Tenant(delivery.tenant.clone());
+        let draft = Draft {
+            book: book.clone(),
+            at: signed.at,
+            who: signed.by.clone(),
+            act: match decision {
+                Decision::Close => Act::Closed,
+                Decision::Resolve => Act::Resolved,
+            },
+            subject: delivery.delivery_id.to_string(),
+            why: Some(signed.why.clone()),
+            details: json!({ "destination": record.delivery.destination, "reason": reason }),
+        };
+        let body = OrderBody::Ending(EndingOrder { delivery, decision, signed, came_to: None });
+        let change = Order::new(self.new_id("end")?, book, body);
+        match self.enter(draft, Some(&change)).await? {
+            true => Ok(change.after),
+            false => Err(ActError::Refused(format!("{} is there already", change.after.id))),
+        }
+    }
+}
+
+/// Carries an order to end a dead letter out.
+pub async fn carry_out<L: Ledger, O: Office, C: Clock>(
+    ledger: &L,
+    office: &O,
+    clock: &C,
+    order: &Order,
+) -> PortResult<()> {
+    let OrderBody::Ending(ending) = &order.body else { return Ok(()) };
+    let came_to = end(ledger, clock, order, ending).await?;
+    let Some(came_to) = came_to else { return Ok(()) };
+    let done = OrderBody::Ending(EndingOrder { came_to: Some(came_to), ..ending.clone() });
+    // Somebody else may have noted the same.
+    office.progress(&order.becoming(done)).await.map(|_| ())
+}
+
+/// `None` where the record keeps changing: it is tried again.
+async fn end<L: Ledger, C: Clock>(
+    ledger: &L,
+    clock: &C,
+    order: &Order,
+    ending: &EndingOrder,
+) -> PortResult<Option<CameTo>> {
+    let Some(record) = ledger.load(&ending.delivery).await? else { return Ok(Some(CameTo::NoDeadLetter)) };
+    let mut current = Box::new(record);
+    for _ in 0..MOST_ROUNDS {
+        if current.ended_by.as_ref() == Some(&order.id) {
+            return Ok(Some(CameTo::Done));
+        }
+        // Released and failed again since: that is another dead letter than the one that was decided on.
+        let is_meant = current.dead_letter_reason().is_some()
+            && current.ended_at.is_some_and(|at| at <= ending.signed.at);
+        if !is_meant {
+            return Ok(Some(CameTo::NoDeadLetter));
+        }
+        let change = legal(current.end_by_order(order.id.clone(), ending.decision, clock.now()))?;
+        match write(ledger, &change, |stored| stored.ended_by.as_ref() == Some(&order.id)).await? {
+            Landing::Landed(after) => {
+                crate::notes::decision(&after);
+                return Ok(Some(CameTo::Done));
+            }
+            Landing::Lost(Some(stored)) => current = stored,
+            Landing::Lost(None) => return Ok(Some(CameTo::NoDeadLetter)),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,95 @@
+//! Holds: placed and lifted by operators, read by the workers with the configuration.
+
+use serde_json::json;
+use waybill_domain::audit::{Act, Draft};
+use waybill_domain::authority::Book;
+use waybill_domain::hold::HoldRule;
+use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
+
+use crate::acts::{ActError, Desk, all_open};
+use crate::config::Config;
+use crate::office::Office;
+use crate::ports::{Clock, Dice};
+
+/// What became of an act on a hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HoldAct {
+    /// It was done now.
+    Done(Order),
+    /// It had been done before.
+    Already(Order),
+}
+
+/// Whose matter a hold is: a tenant's own where it touches nobody else.
+pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
+    match rule {
+        HoldRule::Tenant(tenant) => Book::Tenant(tenant.clone()),
+        HoldRule::Type { tenant, .. } => Book::from(tenant.clone()),
+        HoldRule::Destination(name) | HoldRule::Suspended(name) => match config.destinations.get(name) {
+            Some(destination) if destination.tenants.len() == 1 => {
+                Book::Tenant(destination.tenants[0].clone())
+            }
+            _ => Book::Across,
+        },
+        HoldRule::All | HoldRule::Run(_) => Book::Across,
+    }
+}
+
+impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
+    /// Places a hold. The same hold twice is one.
+    pub async fn place(&self, book: Book, rule: HoldRule, by: &str, why: &str) -> Result<HoldAct, ActError> {
+        let standing = all_open(self.office).await?.into_iter().find(
+            |order| matches!(&order.body, OrderBody::Hold(hold) if hold.rule == rule && order.book == book),
+        );
+        if let Some(order) = standing {
+            return Ok(HoldAct::Already(order));
+        }
+        let placed = self.sign(by, why);
+        let details = json!({ "rule": rule });
+        let hold = Hold { rule, placed: placed.clone(), lifted: None };
+        let change = Order::new(self.new_id("hld")?, book.clone(), OrderBody::Hold(hold));
+        let draft = Draft {
+            book,
+            at: placed.at,
+            who: placed.by,
+            act: Act::HoldAdded,
+            subject: change.after.id.to_string(),
+            why: Some(placed.why),
+            details,
+        };
+        match self.enter(draft, Some(&change)).await? {
+            true => Ok(HoldAct::Done(change.after)),
+            false => Err(ActError::Refused(format!("{} is there already", change.after.id))),
+        }
+    }
+
+    /// Lifts a hold. What it kept back is released by the reconciler, earliest deadline first.
+    pub async fn lift(&self, id: &OrderId, books: &[Book], by: &str, why: &str) -> Result<HoldAct, ActError> {
+        loop {
+            let order = self.find(id, books).await?;
+            let Some((order, hold)) = order.and_then(|order| match order.body.clone() {
+                OrderBody::Hold(hold) => Some((order, hold)),
+                _ => None,
+            }) else {
+                return Err(ActError::Unknown(format!("there is no hold {id}")));
+            };
+            if hold.lifted.is_some() {
+                return Ok(HoldAct::Already(order));
+            }
+            let lifted = self.sign(by, why);
+            let draft = Draft {
+                book: order.book.clone(),
+                at: lifted.at,
+                who: lifted.by.clone(),
+                act: Act::HoldLifted,
+                subject: id.to_string(),
+                why: Some(lifted.why.clone()),
+                details: json!({ "rule": hold.rule }),
+            };
+            let change = order.becoming(OrderBody::Hold(Hold { lifted: Some(lifted), ..hold }));
+            if self.enter(draft, Some(&change)).await? {
+                return Ok(HoldAct::Done(change.after));
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A plan: which dead letters are meant, and what a run would do with each. It writes nothing, touches
+//! no message, and is a file: a run is only ever started from one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use waybill_domain::delivery::Record;
+use waybill_domain::destination::Destination;
+use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::identity::{ConfigRevision, DestinationName};
+use waybill_domain::order::OrderId;
+use waybill_domain::redrive::{Bench, Fate, Reviews, Selection, judge};
+use waybill_domain::time::TimeMs;
+
+use crate::config::Config;
+use crate::ports::{Catalogue, Cursor, DeadLetterFilter, PortResult};
+
+/// How many dead letters are read at once.
+pub(super) const PAGE: usize = 100;
+
+/// What a run would do, as of `made_at`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The run that it becomes. The same plan started twice is one run.
+    pub run: OrderId,
+    /// When it was made. Later dead letters are not in it.
+    pub made_at: TimeMs,
+    /// By whom.
+    pub made_by: String,
+    /// Under which configuration.
+    pub config_revision: ConfigRevision,
+    /// Which dead letters are meant; `until` is at most `made_at`.
+    pub selection: Selection,
+    /// What was taken upon oneself.
+    pub reviews: Reviews,
+    /// What it counted, by destination, then reason, then fate.
+    pub groups: Vec<Group>,
+}
+
+/// Dead letters of one destination and reason that share a fate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// To whom.
+    pub destination: DestinationName,
+    /// Why automation ended.
+    pub reason: DeadLetterReason,
+    /// What a run would do with them.
+    pub fate: Fate,
+    /// How many; at least 1.
+    pub count: u64,
+}
+
+impl Plan {
+    /// How many share a fate.
+    pub fn count(&self, fate: impl Fn(Fate) -> bool) -> u64 {
+        self.groups.iter().filter(|group| fate(group.fate)).map(|group| group.count).sum()
+    }
+
+    /// How many a run would release.
+    pub fn releasable(&self) -> u64 {
+        self.count(|fate| fate == Fate::Release)
+    }
+
+    /// The destinations that a run has anything to do at.
+    pub fn destinations(&self) -> impl Iterator<Item = &DestinationName> {
+        self.groups.iter().map(|group| &group.destination)
+    }
+}
+
+/// Whose plan is made, and how.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The identifier of the run that it becomes.
+    pub run: OrderId,
+    /// Who asks.
+    pub by: String,
+    /// Which dead letters.
+    pub selection: Selection,
+    /// What is taken upon oneself.
+    pub reviews: Reviews,
+}
+
+/// Makes a plan of what stands now.
+pub async fn plan(ledger: &impl Catalogue, config: &Config, wish: Wish, now: TimeMs) -> PortResult<Plan> {
+    let Wish { run, by, mut selection, reviews } = wish;
+    selection.until = Some(selection.until.map_or(now, |until| until.min(now)));
+    let bench = Bench { reviews: &reviews, max_redrives: config.system.max_redrives, now };
+    let mut groups: BTreeMap<(DestinationName, DeadLetterReason, Fate), u64> = BTreeMap::new();
+    let mut from = None;
+    loop {
+        let page = ledger.dead_letters(&filter(&selection), PAGE, from.as_ref()).await?;
+        for record in page.items.iter().filter(|record| selection.matches(record)) {
+            let Some(reason) = record.dead_letter_reason() else { continue };
+            let fate = judge(record, destination_of(config, record), bench);
+            *groups.entry((record.delivery.destination.clone(), reason, fate)).or_default() += 1;
+        }
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    let groups = groups.into_iter();
+    let groups =
+        groups.map(|((destination, reason, fate), count)| Group { destination, reason, fate, count });
+    Ok(Plan {
+        run,
+        made_at: now,
+        made_by: by,
+        config_revision: config.revision.clone(),
+        selection,
+        reviews,
+        groups: groups.collect(),
+    })
+}
+
+/// What of a selection the ledger can look for.
+pub(super) fn filter(selection: &Selection) -> DeadLetterFilter {
+    DeadLetterFilter {
+        tenant: selection.tenant.clone(),
+        destination: selection.destination.clone(),
+        reason: selection.reason,
+        ended_before: selection.until,
+    }
+}
+
+pub(super) fn destination_of<'a>(config: &'a Config, record: &Record) -> Option<&'a Destination> {
+    config.destination(&record.delivery.destination, &record.delivery.tenant).map(AsRef::as_ref)
+}
+
+/// A place in a listing, as a run keeps it.
+pub(super) fn cursor(from: Option<&String>) -> Option<Cursor> {
+    from.cloned().map(Cursor)
+}
