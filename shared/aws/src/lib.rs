@@ -3,7 +3,8 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`].
+//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`office`] (orders, audit),
+//! `configuration`, [`Place`].
 
 pub mod clients;
 mod fault;
@@ -18,12 +19,13 @@ mod looks;
 mod catalogue;
 pub mod queue;
 pub mod secrets;
-pub mod configuration;
+pub mod office;
+mod configuration;
 mod place;
 
 pub use clients::Clients;
-pub use configuration::ConfigSource;
 pub use ledger::DynamoLedger;
+pub use office::AwsOffice;
 pub use payloads::S3Payloads;
 pub use place::{NotSet, Place, ends_at};
 pub use queue::SqsQueue;

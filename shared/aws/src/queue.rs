@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use waybill_domain::envelope::{Decoded, Facts, decode};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::DurationMs;
-use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue};
+use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue, Receipt, Received};
+use waybill_service::sweep::DeadLetterBox;
 
 use crate::fault::{Fault, QUEUE, of_sdk};
 
@@ -67,6 +68,42 @@ impl Queue for SqsQueue {
         }
         let buried = burying.send().await.map_err(|error| of_sdk(QUEUE, error))?;
         message_id(buried.message_id)
+    }
+}
+
+impl DeadLetterBox for SqsQueue {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        let seconds = |span: u64| i32::try_from(span).unwrap_or(i32::MAX);
+        let receiving = self
+            .client
+            .receive_message()
+            .queue_url(&self.dlq_url)
+            .max_number_of_messages(i32::try_from(most.clamp(1, 10)).unwrap_or(10))
+            .visibility_timeout(seconds(visibility.whole_secs_up()))
+            // Without waiting SQS asks only some of its servers, and finds nothing where there is something.
+            .wait_time_seconds(1);
+        let received = receiving.send().await.map_err(|error| of_sdk(QUEUE, error))?;
+        let messages = received.messages.unwrap_or_default().into_iter();
+        let read = messages.map(|message| {
+            Ok(Received {
+                message_id: message_id(message.message_id)?,
+                receipt: Receipt(message.receipt_handle.unwrap_or_default()),
+                body: message.body.unwrap_or_default(),
+                receive_count: 1,
+            })
+        });
+        read.collect()
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        let removing = self.client.delete_message().queue_url(&self.dlq_url).receipt_handle(&receipt.0);
+        removing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        let showing = self.client.change_message_visibility().queue_url(&self.dlq_url);
+        let showing = showing.receipt_handle(&receipt.0).visibility_timeout(0);
+        showing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
     }
 }
 
