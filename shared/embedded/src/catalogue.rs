@@ -79,11 +79,14 @@ impl<C: Clock + 'static> Catalogue for EmbeddedStore<C> {
     }
 }
 
+/// What a person closed is still in the state `dead_lettered`, and has no reason any more.
+const DEAD: &str = "state = 'dead_lettered' AND reason IS NOT NULL";
+
 pub(crate) fn summary(tenant: Option<&TenantId>) -> Query {
-    let mut query = Query::new(
+    let mut query = Query::new(&format!(
         "SELECT tenant, destination, reason, count(*), min(ended_at), min(deadline)
-         FROM delivery INDEXED BY delivery_by_reason WHERE state = 'dead_lettered'",
-    );
+         FROM delivery INDEXED BY delivery_by_reason WHERE {DEAD}",
+    ));
     if let Some(tenant) = tenant {
         query.and("tenant = ?", [Value::from(tenant.as_str().to_owned())]);
     }
@@ -155,10 +158,10 @@ fn tenant_after(conn: &Connection, tenant: &str) -> Result<Option<String>, Fault
 }
 
 pub(crate) fn dead_letters(filter: &DeadLetterFilter, from: Option<DeadLetterPlace>, rows: i64) -> Query {
-    let mut query = Query::new(
+    let mut query = Query::new(&format!(
         "SELECT tenant, delivery_id, record, json_array(tenant, destination, reason, ended_at, delivery_id)
-         FROM delivery INDEXED BY delivery_by_reason WHERE state = 'dead_lettered'",
-    );
+         FROM delivery INDEXED BY delivery_by_reason WHERE {DEAD}",
+    ));
     let fixed = [
         filter.tenant.as_ref().map(|tenant| tenant.as_str()),
         filter.destination.as_ref().map(|destination| destination.as_str()),

@@ -126,7 +126,7 @@ fn hand_out(conn: &Connection, message: Visible, until: TimeMs) -> Result<Receiv
 }
 
 /// The row of a receipt's message, and which receiving of it.
-fn parts(receipt: &Receipt) -> Result<(i64, String), Fault> {
+pub(crate) fn parts(receipt: &Receipt) -> Result<(i64, String), Fault> {
     let parts = receipt.0.split_once('.').and_then(|(id, receiving)| Some((id.parse().ok()?, receiving)));
     match parts {
         Some((id, receiving)) => Ok((id, receiving.to_owned())),

@@ -1,4 +1,4 @@
-//! Waybill's ledger and queue on one SQLite file.
+//! Waybill's ledger, office and queue on one SQLite file.
 //!
 //! What is answered is on disk: a write is answered after the commit that holds it, and a commit
 //! is synced (`synchronous = FULL`). Writes of many callers share one commit, each undone alone if
@@ -12,18 +12,22 @@
 //! [`EmbeddedStore::arrivals`].
 //!
 //! Order of reading: `schema.sql`, [`EmbeddedStore`], then the threads (`writer`, `readers`), the
-//! ports on them (`ledger`, `catalogue`, `queue`, `inbox`) and at the edge `dlq`.
+//! ports on them (`ledger`, `catalogue`, `office`, `revisions`, `queue`, `inbox`, `dead_letter_box`) and
+//! at the edge `dlq`.
 
 mod catalogue;
 mod cursor;
+mod dead_letter_box;
 mod delivery;
 mod dlq;
 mod draw;
 mod fault;
 mod inbox;
 mod ledger;
+mod office;
 mod queue;
 mod readers;
+mod revisions;
 mod rows;
 mod schema;
 mod store;

@@ -43,7 +43,7 @@ impl Indexed {
 /// The text under which a document is stored.
 pub(crate) fn to_json<T: Serialize>(
     what: &'static str,
-    key: &DeliveryKey,
+    key: impl fmt::Display,
     value: &T,
 ) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|cause| Fault::Unreadable { what, key: key.to_string(), cause })

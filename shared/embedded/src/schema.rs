@@ -7,9 +7,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use thiserror::Error;
 
 /// The schema that this build reads and writes, kept as the file's `user_version`.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 
-const SCHEMA: &str = include_str!("schema.sql");
+/// What leads from each version to the next, from an empty file on: a new file goes the same way as an
+/// old one, so that both end at the same tables.
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 /// `WAYB` in ASCII, kept as the file's `application_id`: whose file it is.
 const APPLICATION_ID: i64 = 0x5741_5942;
@@ -45,7 +47,8 @@ pub enum OpenError {
     NoThread(#[from] std::io::Error),
 }
 
-/// Opens the one connection that writes, and creates the tables of a new file.
+/// Opens the one connection that writes, and brings the tables of a new or an older file to this
+/// build's version, in one transaction.
 pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
     let mut conn = connect(path, busy)?;
     // Before anything is changed, even the journal mode of a file that is not ours.
@@ -58,10 +61,13 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
          PRAGMA cache_size = -32768;
          PRAGMA journal_size_limit = 67108864;",
     )?;
-    // Two processes may meet here on a new file: the second finds the tables of the first.
+    // Two processes may meet here on one file: the second finds the tables of the first.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if check_version(&tx)? == 0 {
-        tx.execute_batch(SCHEMA)?;
+    let found = check_version(&tx)?;
+    for step in STEPS.iter().skip(found) {
+        tx.execute_batch(step)?;
+    }
+    if found < STEPS.len() {
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
@@ -88,13 +94,15 @@ fn connect(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
 
 /// The file's version, 0 for an empty file; an error if it is not ours to write. In one transaction,
 /// because another process may be making the tables right now.
-fn check_version(conn: &Transaction<'_>) -> Result<i64, OpenError> {
+fn check_version(conn: &Transaction<'_>) -> Result<usize, OpenError> {
     let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
     let (owner, found) = (number("PRAGMA application_id")?, number("PRAGMA user_version")?);
     match (owner, found) {
         (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(0),
-        (APPLICATION_ID, SCHEMA_VERSION) => Ok(found),
-        (APPLICATION_ID, _) => Err(OpenError::Newer { found }),
+        (APPLICATION_ID, found) => match usize::try_from(found) {
+            Ok(version) if (1..=STEPS.len()).contains(&version) => Ok(version),
+            _ => Err(OpenError::Newer { found }),
+        },
         _ => Err(OpenError::Foreign),
     }
 }

@@ -1,4 +1,5 @@
--- One file: the ledger (delivery, payload, attempt) and the queue (message, dead_message).
+-- One file: the ledger (delivery, payload, attempt) and the queue (message, dead_message). This is
+-- version 1; schema_2.sql adds to it.
 --
 -- Times are milliseconds since 1970-01-01T00:00:00Z. Columns beside `record` repeat what the
 -- indexes and the compare-and-set need; the record's text is what is read back.

@@ -19,7 +19,7 @@ pub(crate) const LEDGER: &str = "ledger";
 /// The name under which the queue's faults are reported.
 pub(crate) const QUEUE: &str = "queue";
 
-/// Ledger, catalogue, queue and inbox on one SQLite file. Clones share its threads, which end with
+/// Ledger, catalogue, office and queue on one SQLite file. Clones share its threads, which end with
 /// the last clone.
 pub struct EmbeddedStore<C> {
     threads: Arc<Threads>,

@@ -6,7 +6,7 @@ use waybill_domain::identity::TenantId;
 use waybill_service::ports::{DeadLetterFilter, Filter};
 
 use super::fresh;
-use crate::{catalogue, inbox, ledger};
+use crate::{catalogue, dead_letter_box, inbox, ledger, office};
 
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
     let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -47,6 +47,13 @@ fn costs_do_not_know_history() {
             catalogue::dead_letters(&dead_of_tenant, Some(place()), 9).sql,
             "SEARCH delivery USING INDEX delivery_by_reason \
              (tenant=? AND (destination,reason,ended_at,delivery_id)>(?,?,?,?))",
+        ),
+        (office::OPEN.to_owned(), "SEARCH orders USING INDEX orders_open ((digits,book,order_id)>(?,?,?))"),
+        (office::OF_BOOK.to_owned(), "SEARCH orders USING INDEX orders_by_time (book=? AND digits<?)"),
+        (office::ENTRIES.to_owned(), "SEARCH audit USING PRIMARY KEY (book=? AND seq>?)"),
+        (
+            dead_letter_box::VISIBLE.to_owned(),
+            "SEARCH dead_message USING INDEX dead_message_by_visibility (hidden_until<?)",
         ),
     ];
     for (sql, expected) in cases {
