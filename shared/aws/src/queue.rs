@@ -20,9 +20,9 @@ pub const WINDOW: DurationMs = DurationMs::from_secs(900);
 /// A queue and its dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct SqsQueue {
-    client: Client,
-    url: String,
-    dlq_url: String,
+    pub(crate) client: Client,
+    pub(crate) url: String,
+    pub(crate) dlq_url: String,
 }
 
 impl SqsQueue {
