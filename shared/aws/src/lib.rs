@@ -3,7 +3,7 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`];
+//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`configuration`], [`Place`];
 //! for rehearsals and tests: [`polling`], [`trial`].
 
 pub mod clients;
@@ -18,6 +18,7 @@ pub mod ledger;
 mod looks;
 mod catalogue;
 pub mod queue;
+pub mod batch;
 pub mod polling;
 pub mod secrets;
 pub mod configuration;
