@@ -15,7 +15,7 @@ TERRAFORM_IN := infra/local/terraform.sh
 FUNCTIONS := ingest consumer reconciler
 FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
 
-.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws package
+.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs package
 
 test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
 	$(TERRAFORM_IN) infra fmt -check -diff -recursive
@@ -49,6 +49,10 @@ test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: ex
 		$(CARGO) test --locked --package waybill-tests-aws --features aws-local
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
+
+costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered event, measured on a local AWS
+	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
+		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture
 
 package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package
 	infra/local/package.sh $(PACKAGE_VENV) $(FUNCTIONS)
