@@ -3,8 +3,8 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`office`] (orders, audit),
-//! `configuration`, [`Place`].
+//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`office`]
+//! (orders, audit), `configuration`, [`Place`]; for rehearsals and tests: [`polling`], [`trial`].
 
 pub mod clients;
 mod fault;
@@ -18,10 +18,13 @@ pub mod ledger;
 mod looks;
 mod catalogue;
 pub mod queue;
+pub mod batch;
+pub mod polling;
 pub mod secrets;
 pub mod office;
 mod configuration;
 mod place;
+pub mod trial;
 
 pub use clients::Clients;
 pub use ledger::DynamoLedger;

@@ -13,6 +13,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue, Receipt, Received};
 use waybill_service::sweep::DeadLetterBox;
 
+use crate::batch;
 use crate::fault::{Fault, QUEUE, of_sdk};
 
 /// The longest delay of a message.
@@ -21,9 +22,9 @@ pub const WINDOW: DurationMs = DurationMs::from_secs(900);
 /// A queue and its dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct SqsQueue {
-    client: Client,
-    url: String,
-    dlq_url: String,
+    pub(crate) client: Client,
+    pub(crate) url: String,
+    pub(crate) dlq_url: String,
 }
 
 impl SqsQueue {
@@ -39,12 +40,7 @@ impl Queue for SqsQueue {
     }
 
     async fn send(&self, message: Outgoing) -> PortResult<MessageId> {
-        let delay = DurationMs::from_secs(message.delay.whole_secs_up());
-        let delay_s = i32::try_from(delay.whole_secs_up()).ok().filter(|_| delay <= WINDOW);
-        let Some(delay_s) = delay_s else {
-            let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
-            return Err(Fault::Refused(fault).at(QUEUE));
-        };
+        let delay_s = delay_s(&message)?;
         let sending = self
             .client
             .send_message()
@@ -54,6 +50,10 @@ impl Queue for SqsQueue {
             .message_body(message.body);
         let sent = sending.send().await.map_err(|error| of_sdk(QUEUE, error))?;
         message_id(sent.message_id)
+    }
+
+    async fn send_all(&self, messages: Vec<Outgoing>) -> Vec<PortResult<MessageId>> {
+        batch::send_all(self, messages).await
     }
 
     async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
@@ -107,8 +107,17 @@ impl DeadLetterBox for SqsQueue {
     }
 }
 
+/// A message's delay as SQS takes it: whole seconds, rounded up, within the window.
+pub(crate) fn delay_s(message: &Outgoing) -> PortResult<i32> {
+    let delay = DurationMs::from_secs(message.delay.whole_secs_up());
+    i32::try_from(delay.whole_secs_up()).ok().filter(|_| delay <= WINDOW).ok_or_else(|| {
+        let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
+        Fault::Refused(fault).at(QUEUE)
+    })
+}
+
 /// The group of a message: 16 hexadecimal digits, where the body says whose it is.
-fn group(body: &str) -> Option<String> {
+pub(crate) fn group(body: &str) -> Option<String> {
     let facts = match decode(body) {
         Decoded::WakeUp(wakeup) => wakeup.facts,
         Decoded::DeadLetter(letter) => letter.facts,
@@ -127,7 +136,7 @@ fn attribute(value: String) -> PortResult<MessageAttributeValue> {
         .map_err(|error| PortError::NeedsPerson { port: QUEUE, cause: Box::new(error) })
 }
 
-fn message_id(told: Option<String>) -> PortResult<MessageId> {
+pub(crate) fn message_id(told: Option<String>) -> PortResult<MessageId> {
     // The message is stored; without its name nobody could tell, so it may be sent once more.
     let told = told.ok_or_else(|| Fault::Passing("SQS named no message".to_owned()).at(QUEUE))?;
     MessageId::parse(told).map_err(|fault| Fault::Refused(format!("SQS named a message: {fault}")).at(QUEUE))
