@@ -12,7 +12,7 @@ use waybill_service::ports::Clock as _;
 use waybill_testkit::clock::VirtualClock;
 use waybill_tests_aws::place::{bucket, clients, name, table};
 
-const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Aws };
+const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Aws, worker_runs: None };
 
 fn document(destination: &str) -> String {
     format!(
