@@ -1,5 +1,10 @@
 # What the command line asks for (`waybill --backend aws`), and where events go in.
 
+output "consumer_timeout_s" {
+  description = "How long the consumer runs: WAYBILL_CONSUMER_TIMEOUT_S, what `waybill config check --backend aws` holds a destination's timeout to."
+  value       = var.consumer_timeout_s
+}
+
 output "table" {
   description = "The ledger: WAYBILL_TABLE."
   value       = aws_dynamodb_table.ledger.name

@@ -6,14 +6,17 @@ locals {
   # invocations on its own, the message must stay hidden.
   least_visibility_s = 6 * var.consumer_timeout_s + var.batching_window_s
   visibility_s       = var.visibility_timeout_s == null ? local.least_visibility_s : var.visibility_timeout_s
+
+  # An envelope is under 1 KiB whatever the event is, and no code knows this limit. What is buried as
+  # it came was in the other queue before, so that both have the same.
+  max_message_bytes = 262144
 }
 
 resource "aws_sqs_queue" "wake_ups" {
-  name                       = local.name
-  visibility_timeout_seconds = local.visibility_s
-  message_retention_seconds  = var.queue_retention_s
-  # The batches that the consumer sends are cut by total size in the code; an envelope is < 1 KiB.
-  max_message_size                  = 262144
+  name                              = local.name
+  visibility_timeout_seconds        = local.visibility_s
+  message_retention_seconds         = var.queue_retention_s
+  max_message_size                  = local.max_message_bytes
   receive_wait_time_seconds         = 20
   kms_master_key_id                 = local.kms_key_arn
   kms_data_key_reuse_period_seconds = var.kms_data_key_reuse_s
@@ -45,7 +48,7 @@ resource "aws_sqs_queue" "wake_ups" {
 resource "aws_sqs_queue" "dead_letters" {
   name                              = "${local.name}-dead-letters"
   message_retention_seconds         = var.dead_letter_retention_s
-  max_message_size                  = 262144
+  max_message_size                  = local.max_message_bytes
   kms_master_key_id                 = local.kms_key_arn
   kms_data_key_reuse_period_seconds = var.kms_data_key_reuse_s
   tags                              = local.tags

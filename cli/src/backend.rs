@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use waybill_domain::time::DurationMs;
 use waybill_embedded::EmbeddedStore;
 use waybill_service::config_file::SecretStores;
 use waybill_service::ports::in_full;
@@ -67,6 +68,18 @@ impl Backend {
             Self::Embedded(_) => SecretStores::Environment,
             #[cfg(feature = "aws")]
             Self::Aws => SecretStores::Aws,
+        }
+    }
+
+    /// How long a worker runs there before it is ended; `None` where it runs until it is told to stop.
+    pub(crate) fn worker_runs(&self) -> Result<Option<DurationMs>, Failure> {
+        match self {
+            Self::Embedded(_) => Ok(None),
+            #[cfg(feature = "aws")]
+            Self::Aws => match waybill_aws::consumer_runs() {
+                Ok(runs) => Ok(Some(runs)),
+                Err(odd) => Err(Failure::wrong_input(odd.to_string())),
+            },
         }
     }
 

@@ -186,6 +186,7 @@ class LocalAws:
             "WAYBILL_QUEUE_URL": self.outputs["queue_url"],
             "WAYBILL_DLQ_URL": self.outputs["dlq_url"],
             "WAYBILL_BUCKET": self.outputs["bucket"],
+            "WAYBILL_CONSUMER_TIMEOUT_S": str(self.outputs["consumer_timeout_s"]),
         }
 
     def ingest_url(self):

@@ -37,6 +37,13 @@ run "c31_every_mapping_from_a_queue_reports_single_failures" {
   }
 }
 
+run "c25_what_one_queue_takes_the_other_takes_too" {
+  assert {
+    condition     = aws_sqs_queue.dead_letters.max_message_size == aws_sqs_queue.wake_ups.max_message_size
+    error_message = "A body that came in must fit into the dead-letter queue as it is."
+  }
+}
+
 run "the_mapping_is_bounded" {
   assert {
     condition     = aws_lambda_event_source_mapping.wake_ups.batch_size == 10

@@ -5,6 +5,7 @@ mod example;
 mod refused;
 mod required;
 mod syntax;
+mod worker;
 
 use waybill_domain::address::Locality;
 use waybill_service::config::Config;

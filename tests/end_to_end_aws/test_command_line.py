@@ -2,6 +2,7 @@
 
 import json
 import re
+import tempfile
 import unittest
 
 from stage import deployed
@@ -58,6 +59,21 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((code, {facts["delivery_id"] for facts in listed}), (0, deliveries))
         code, listed = STAGE.facts("dead-letters", "list", "--destination", "steady")
         self.assertEqual((code, listed), (0, []))
+
+    def test_a_timeout_that_the_consumer_has_no_time_for_is_refused(self):
+        """The consumer of these tests runs for 5 s, and keeps 3 of them."""
+        good = STAGE.document()
+        for document, expected in [(good, 0), (good.replace('timeout = "2s"', 'timeout = "3s"', 1), 2)]:
+            with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+                file.write(document)
+                file.flush()
+                code, faults = STAGE.facts("config", "check", "--allow-local", file.name)
+            self.assertEqual(code, expected, faults)
+        (fault,) = faults
+        line = next(n for n, text in enumerate(document.splitlines(), 1) if text == 'timeout = "3s"')
+        self.assertEqual(fault["line"], line)
+        self.assertTrue(fault["key"].endswith(".timeout"), fault)
+        self.assertIn("at most 2s", fault["rule"])
 
     def test_what_is_not_there_is_said(self):
         unknown = "whd_" + "0" * 26

@@ -9,6 +9,7 @@ use waybill_service::config::Config;
 use waybill_service::config_file::{self, ConfigFault, Rules, SecretStores};
 
 use super::Globals;
+use crate::backend::Backend;
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
 use crate::serve::secrets::unusable;
@@ -44,7 +45,7 @@ pub(crate) enum Unusable {
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let Command::Check { file, allow_local } = command;
-    let rules = Rules { locality: locality(allow_local), secrets: globals.backend().secret_stores() };
+    let rules = rules(&globals.backend(), locality(allow_local))?;
     match (read(&file, rules), globals.output) {
         // Secrets may well be set only where the system runs: not a fault of the file.
         (Ok(config), Format::Table) => {
@@ -73,6 +74,11 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         (Err(unusable), _) => return Err(unusable.of(&file)),
     }
     Ok(Exit::Done)
+}
+
+/// What a file is held to before it is put in force on a backend.
+pub(crate) fn rules(backend: &Backend, locality: Locality) -> Result<Rules, Failure> {
+    Ok(Rules { locality, secrets: backend.secret_stores(), worker_runs: backend.worker_runs()? })
 }
 
 /// The configuration in `file`, or the failure that lists its faults.

@@ -38,5 +38,5 @@ impl Owners {
 
 /// Nothing is sent from here: any address will do.
 fn rules(backend: &Backend) -> Rules {
-    Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores() }
+    Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores(), worker_runs: None }
 }

@@ -67,7 +67,7 @@ fn given(named: Option<&Path>, backend: &Backend) -> Result<Option<Arc<Config>>,
     let file = named.unwrap_or(Path::new(DEFAULT_FILE));
     // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch, and
     // the functions by theirs.
-    let rules = Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores() };
+    let rules = Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores(), worker_runs: None };
     Ok(Some(Arc::new(load(file, rules)?)))
 }
 

@@ -17,14 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+use waybill_domain::admit::ANSWER_MARGIN;
 use waybill_domain::identity::MessageId;
-use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::time::TimeMs;
 use waybill_service::config::Config;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
 use waybill_service::ports::{Clock, Dice, Ledger, Ports, Queue, Recipient};
-
-/// What is kept of the function's time for the answer.
-const TO_ANSWER: DurationMs = DurationMs::from_ms(500);
 
 /// Which messages come again.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -81,7 +79,7 @@ pub(crate) async fn handle<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice>
         .map(read)
         .filter(|record| record.message_id.as_ref().is_none_or(|id| seen.insert(id.clone())))
         .collect();
-    let ends_at = ends_at.minus(TO_ANSWER);
+    let ends_at = ends_at.minus(ANSWER_MARGIN);
     let done = join_all(records.iter().map(|record| work(ports, config, record, ends_at))).await;
 
     let left = records.into_iter().zip(done).filter(|(_, is_done)| !is_done).map(|(record, _)| record);

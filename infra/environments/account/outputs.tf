@@ -10,6 +10,7 @@ output "environment" {
     "export WAYBILL_QUEUE_URL='${module.waybill.queue_url}'",
     "export WAYBILL_DLQ_URL='${module.waybill.dlq_url}'",
     "export WAYBILL_BUCKET='${module.waybill.bucket}'",
+    "export WAYBILL_CONSUMER_TIMEOUT_S='${module.waybill.consumer_timeout_s}'",
   ])
 }
 

@@ -30,6 +30,6 @@ pub use clients::Clients;
 pub use ledger::DynamoLedger;
 pub use office::AwsOffice;
 pub use payloads::S3Payloads;
-pub use place::{NotSet, Place, ends_at};
+pub use place::{CONSUMER_TIMEOUT_S, NoTimeout, NotSet, Place, consumer_runs, ends_at};
 pub use queue::SqsQueue;
 pub use secrets::AwsSecrets;

@@ -8,7 +8,7 @@ use std::env;
 
 use thiserror::Error;
 use waybill_domain::address::Locality;
-use waybill_domain::time::TimeMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config_file::{Rules, SecretStores};
 use waybill_service::ports::Clock;
 use waybill_service::source::{ConfigSource, LONGEST_HOLD};
@@ -82,10 +82,33 @@ impl Place {
         ConfigSource::new(self.office(clients), self.rules(), clock, LONGEST_HOLD)
     }
 
-    /// What a configuration may say here.
+    /// What a configuration that is in force may say here. [`consumer_runs`] is for those that are not
+    /// yet.
     pub fn rules(&self) -> Rules {
-        Rules { locality: self.locality, secrets: SecretStores::Aws }
+        Rules { locality: self.locality, secrets: SecretStores::Aws, worker_runs: None }
     }
+}
+
+/// How long the consumer function runs, as `consumer_timeout_s` of the Terraform says it.
+pub const CONSUMER_TIMEOUT_S: &str = "WAYBILL_CONSUMER_TIMEOUT_S";
+
+/// What the Terraform gives the consumer unless it is told otherwise.
+const CONSUMER_RUNS: DurationMs = DurationMs::from_secs(60);
+
+/// A variable of the environment that says something else than it should.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{CONSUMER_TIMEOUT_S} is {0:?}: a whole number of seconds from 1 to 900")]
+pub struct NoTimeout(String);
+
+/// How long the consumer runs before Lambda ends it: what a destination's timeout must fit into.
+pub fn consumer_runs() -> Result<DurationMs, NoTimeout> {
+    runs(env::var(CONSUMER_TIMEOUT_S).ok())
+}
+
+fn runs(said: Option<String>) -> Result<DurationMs, NoTimeout> {
+    let Some(said) = said.filter(|said| !said.is_empty()) else { return Ok(CONSUMER_RUNS) };
+    let seconds = said.parse().ok().filter(|seconds| (1..=900).contains(seconds));
+    seconds.map(DurationMs::from_secs).ok_or(NoTimeout(said))
 }
 
 /// When a function ends, from the milliseconds that the runtime tells.
@@ -133,6 +156,16 @@ mod tests {
         ];
         for (allow, endpoint, expected) in rows {
             assert_eq!(place(allow, endpoint).unwrap().locality(), expected, "{allow} {endpoint}");
+        }
+    }
+
+    #[test]
+    fn the_consumer_runs_for_as_long_as_it_is_said_and_otherwise_for_a_minute() {
+        let said = |said: &str| runs(Some(said.to_owned()));
+        assert_eq!((runs(None), said("")), (Ok(CONSUMER_RUNS), Ok(CONSUMER_RUNS)));
+        assert_eq!(said("5"), Ok(DurationMs::from_secs(5)));
+        for odd in ["0", "901", "60s", "-1", "1.5"] {
+            assert_eq!(said(odd), Err(NoTimeout(odd.to_owned())));
         }
     }
 

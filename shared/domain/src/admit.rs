@@ -100,6 +100,20 @@ impl Left {
 /// What the settle, the hand-off and the acknowledgement of one attempt may take.
 pub const SETTLE_MARGIN: DurationMs = DurationMs::from_secs(1);
 
+/// What a worker that ends at a fixed time keeps of it, to answer for everything it worked on.
+pub const ANSWER_MARGIN: DurationMs = DurationMs::from_ms(500);
+
+/// What may pass from such a worker's beginning to an admission: reading the configuration and the
+/// record.
+pub const START_MARGIN: DurationMs = DurationMs::from_ms(1500);
+
+/// The longest timeout of a destination that a worker which runs for `runs` has the time for. A
+/// longer one would be left as [`Left::TimeShort`] by every worker, for ever.
+pub const fn longest_timeout(runs: DurationMs) -> DurationMs {
+    let margins = START_MARGIN.as_ms() + SETTLE_MARGIN.as_ms() + ANSWER_MARGIN.as_ms();
+    DurationMs::from_ms(runs.as_ms().saturating_sub(margins))
+}
+
 /// What the world looks like to an admission.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {

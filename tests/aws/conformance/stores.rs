@@ -15,7 +15,7 @@ use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::SeededDice;
 use waybill_tests_aws::place::{bucket, clients, name, table};
 
-const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Aws };
+const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Aws, worker_runs: None };
 
 fn document(destination: &str) -> String {
     format!(

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use waybill_domain::address::Locality;
 use waybill_domain::attempt::{SendWindow, Sending};
 use waybill_domain::delivery::State;
+use waybill_domain::time::DurationMs;
 use waybill_service::event::Event;
 use waybill_service::ports::Request;
 use waybill_service::publish::Publisher;

@@ -1,6 +1,7 @@
 //! `[destinations.NAME]`: where a recipient is, what signs for it, and how it wants to be treated.
 
 use waybill_domain::address::{Locality, RecipientUrl};
+use waybill_domain::admit::longest_timeout;
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
@@ -46,12 +47,13 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
     };
     let mut optional = Optional::default();
     let sound = optional.read(&section);
+    let fits = rules.worker_runs.is_none_or(|runs| fits(&section, optional.timeout, runs));
     Some(Destination {
         name: name?,
         tenants: tenants?,
         url: url?,
         secrets: secrets?,
-        policy: policy.filter(|_| sound)?,
+        policy: policy.filter(|_| sound && fits)?,
         owner: optional.owner,
         event_types: optional.event_types,
         timeout: optional.timeout,
@@ -150,6 +152,20 @@ fn timeout(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
     }
     let rule = format!("from {SHORTEST_TIMEOUT} to {}s", LONGEST_TIMEOUT.whole_secs_up());
     Err(InvalidField::new(field, format!("is {timeout}"), rule))
+}
+
+/// Whether a worker has the time for one attempt; reports it if not, also where nothing is written.
+fn fits(section: &Section<'_, '_>, timeout: DurationMs, runs: DurationMs) -> bool {
+    let longest = longest_timeout(runs);
+    if timeout <= longest {
+        return true;
+    }
+    let rule = format!("at most {longest}: the consumer runs for {runs}, with its beginning and its answer");
+    match section.get("timeout") {
+        Some(entry) => entry.refuse(format!("is {timeout}, and would never be sent to"), rule),
+        None => section.missing("timeout", &rule),
+    }
+    false
 }
 
 fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {

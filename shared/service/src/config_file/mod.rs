@@ -15,6 +15,7 @@ use toml::de::DeTable;
 use waybill_domain::address::Locality;
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::ConfigRevision;
+use waybill_domain::time::DurationMs;
 
 use crate::config::Config;
 use crate::digest::sha256_hex;
@@ -48,6 +49,10 @@ pub struct Rules {
     pub locality: Locality,
     /// Which references to secrets can be resolved there.
     pub secrets: SecretStores,
+    /// How long a worker runs there before it is ended, if it is: what a destination's timeout must
+    /// fit into. `None` for a configuration that is in force already: what would be refused now must
+    /// not keep its other destinations from being served.
+    pub worker_runs: Option<DurationMs>,
 }
 
 /// The stores of secrets that a backend can ask.
@@ -63,7 +68,7 @@ pub enum SecretStores {
 /// The rules of the embedded backend.
 impl From<Locality> for Rules {
     fn from(locality: Locality) -> Self {
-        Self { locality, secrets: SecretStores::Environment }
+        Self { locality, secrets: SecretStores::Environment, worker_runs: None }
     }
 }
 
