@@ -6,10 +6,12 @@ use waybill_embedded::{EmbeddedStore, MAX_RECEIVES};
 use waybill_service::ports::Clock;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::conformance::{Buried, QueueCandidate};
-use waybill_testkit::{ledger_exam, queue_exam};
+use waybill_testkit::{dead_letter_box_exam, ledger_exam, office_exam, queue_exam};
 
 ledger_exam!(crate::embedded::ledger);
+office_exam!(crate::embedded::ledger);
 queue_exam!(crate::embedded::queue);
+dead_letter_box_exam!(crate::embedded::queue);
 
 type Store = EmbeddedStore<VirtualClock>;
 

@@ -4,16 +4,22 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Clock;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::conformance::{Buried, QueueCandidate};
-use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
-use waybill_testkit::{ledger_exam, queue_exam};
+use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
+use waybill_testkit::{dead_letter_box_exam, ledger_exam, office_exam, queue_exam};
 
 ledger_exam!(crate::memory::ledger);
+office_exam!(crate::memory::office);
 queue_exam!(crate::memory::queue);
+dead_letter_box_exam!(crate::memory::queue);
 
 const MAX_RECEIVES: u32 = 6;
 
 async fn ledger() -> (MemoryLedger, ()) {
     (MemoryLedger::default(), ())
+}
+
+async fn office() -> (MemoryOffice, ()) {
+    (MemoryOffice::default(), ())
 }
 
 async fn queue() -> Memory {

@@ -5,16 +5,17 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::Globals;
-use super::config::{DEFAULT_FILE, load, locality};
+use super::config::{DEFAULT_FILE, locality};
 use crate::exit::{Exit, Failure};
-use crate::serve::{self, Settings};
+use crate::serve::{self, Given, Settings};
 
 /// How the system is run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The configuration file
-    #[arg(long, default_value = DEFAULT_FILE)]
-    config: PathBuf,
+    /// The configuration file: put in force if it is new. Without it, waybill.toml if that is there,
+    /// and otherwise what is in force in the data file
+    #[arg(long)]
+    config: Option<PathBuf>,
     /// The data file; the same as --backend embedded:FILE, and not to be given beside it
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -45,8 +46,14 @@ pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
         return Err(Failure::wrong_input(sentence));
     };
     let locality = locality(allow_local);
-    let config = load(&config, locality)?;
-    serve::run(Settings { config, data, listen, locality, concurrency, output: globals.output }).await
+    let is_named = config.is_some();
+    let config_file = config.unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+    let given = match Given::read(&config_file, locality)? {
+        None if is_named => return Err(serve::nothing_given(&config_file)),
+        given => given,
+    };
+    serve::run(Settings { given, config_file, data, listen, locality, concurrency, output: globals.output })
+        .await
 }
 
 /// An address and a port. `localhost` is this machine over IPv4; other names are not looked up: a

@@ -15,13 +15,14 @@ use tokio::net::TcpListener;
 use waybill_domain::address::Locality;
 use waybill_domain::destination::SecretRef;
 use waybill_http::{EnvSecrets, Secrets as _};
-use waybill_service::config::Config;
 use waybill_service::ingest::{self, Answer, EVENTS_PATH, Head};
 use waybill_service::ports::Inbox as _;
 use waybill_service::publish::{Published, Publisher};
 use waybill_service::refusal::{Code, Refusal};
+use waybill_service::source::ConfigError;
 use waybill_system::SystemClock;
 
+use super::Source;
 use super::body;
 use super::peer::is_on_this_machine;
 use super::stop::Stop;
@@ -30,7 +31,7 @@ use crate::backend::Store;
 /// Takes events over HTTP.
 pub(super) struct Ingest {
     pub(super) store: Store,
-    pub(super) config: Arc<Config>,
+    pub(super) source: Arc<Source>,
     pub(super) locality: Locality,
 }
 
@@ -64,13 +65,14 @@ impl Ingest {
             is_local: self.locality == Locality::AllowLocal && is_on_this_machine(peer, headers),
         };
         let token = async |reference: &SecretRef| EnvSecrets.resolve(reference).await.ok();
-        let caller = ingest::judge(&self.config, head, token).await?;
+        let config = self.source.current().await.map_err(unavailable)?;
+        let caller = ingest::judge(&config, head, token).await?;
         let event = ingest::read(&caller, &body::collect(body).await?)?;
         // In a task of its own: a caller that hangs up must not stop it between record and wake-up.
         let door = self.clone();
         let publishing = tokio::spawn(async move {
             let publisher = Publisher { ledger: &door.store, queue: &door.store, clock: &SystemClock };
-            ingest::publish(&publisher, &door.config, event).await
+            ingest::publish(&publisher, &config, event).await
         });
         match publishing.await {
             Ok(published) => published,
@@ -105,6 +107,17 @@ async fn wrong_method(request: Request) -> Response {
 
 async fn nothing_here() -> Response {
     write(Answer::nothing_here())
+}
+
+/// There is no configuration, which nobody outside needs to know more of.
+fn unavailable(error: ConfigError) -> Refusal {
+    match error {
+        ConfigError::Port(error) => Refusal::unavailable(&error),
+        error => {
+            tracing::error!(%error, "there is no configuration");
+            Refusal::new(Code::Unavailable, "there is no configuration to publish under: try again later")
+        }
+    }
 }
 
 fn write(answer: Answer) -> Response {

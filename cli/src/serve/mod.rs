@@ -1,16 +1,18 @@
 //! The whole system in one process: ingest, consumer and reconciler on one data file.
 //!
-//! Started: the lock on the data file, then the listening address, then the store, then work: a start
-//! that fails leaves no new files behind. Told to stop (SIGTERM, SIGINT): no new connection, no new
+//! Started: the lock on the data file, then the listening address, then the store, then the
+//! configuration in force, then work: a start that fails leaves no new files behind. Told to stop (SIGTERM, SIGINT): no new connection, no new
 //! message; what is under way ends by itself within its own time. What does not is repaired by the
 //! next start, like after any crash.
 
 mod body;
 mod ingest;
 mod lock;
+mod patience;
 mod peer;
 mod poll;
 pub(crate) mod secrets;
+mod start;
 mod stop;
 mod tick;
 
@@ -26,19 +28,27 @@ use tokio::net::TcpListener;
 use waybill_domain::address::Locality;
 use waybill_domain::time::DurationMs;
 use waybill_http::HttpRecipient;
+use waybill_service::acts::Desk;
 use waybill_service::config::Config;
-use waybill_service::ports::Ports;
+use waybill_service::config_file::Rules;
+use waybill_service::office::Revisions as _;
+use waybill_service::ports::{Ports, in_full};
+use waybill_service::source::ConfigSource;
 
 use crate::backend::{Store, open_file};
-use crate::exit::{Exit, Failure, in_words};
+use crate::exit::{Exit, Failure, in_words, said_once};
 use crate::out::{self, Format};
+use patience::Patience;
 use secrets::Unusable;
+pub(crate) use start::{Given, nothing_given};
 use waybill_system::{SystemClock, SystemDice};
 
 /// How the system is run.
 pub(crate) struct Settings {
-    /// Who gets what, under which rules.
-    pub(crate) config: Config,
+    /// What the configuration file says; without one, what is in force stays.
+    pub(crate) given: Option<Given>,
+    /// The configuration file, whether or not it is there.
+    pub(crate) config_file: PathBuf,
     /// Ledger and queue.
     pub(crate) data: PathBuf,
     /// Where events are taken.
@@ -54,6 +64,12 @@ pub(crate) struct Settings {
 /// The ports of this process.
 pub(crate) type ServePorts = Ports<Store, Store, HttpRecipient<SystemClock>, SystemClock, SystemDice>;
 
+/// The configuration in force, as this process reads it.
+pub(crate) type Source = ConfigSource<Store, SystemClock>;
+
+/// How long what was read of it is held: a hold, a stop or a correction bites within it.
+const HOLD: DurationMs = DurationMs::from_secs(1);
+
 /// What an attempt may take beyond its timeout until everything about it is written down.
 const SETTLING: Duration = Duration::from_secs(5);
 
@@ -61,6 +77,9 @@ const SETTLING: Duration = Duration::from_secs(5);
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
     let data = &settings.data;
+    if settings.given.is_none() && !data.exists() {
+        return Err(nothing_given(&settings.config_file));
+    }
     let mut lock = lock::Lock::take(data)?;
     let deaf = |error: io::Error| {
         Failure::failed(format!("{}: cannot listen there: {}", settings.listen, in_words(&error)))
@@ -71,9 +90,21 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let store = open_file(data)?;
     lock.keep();
 
-    let config = Arc::new(settings.config);
+    let mut warnings = Vec::new();
+    let rules = Rules::from(settings.locality);
+    let desk = Desk { office: &store, clock: &SystemClock, dice: &SystemDice };
+    match &settings.given {
+        Some(given) => warnings.extend(start::put_in_force(&desk, given, rules).await?),
+        None if store.in_force().await?.is_some() => {}
+        None => return Err(nothing_given(&settings.config_file)),
+    }
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let source = Arc::new(Source::new(store.clone(), rules, SystemClock, HOLD));
+    let config = source.current().await.map_err(|error| Failure::failed(said_once(&in_full(&error))))?;
     let unusable = secrets::unusable(&config).await;
     unusable.iter().for_each(Unusable::log);
+    warnings.extend(unusable.iter().map(ToString::to_string));
+
     let ports = Arc::new(ServePorts {
         ledger: store.clone(),
         queue: store.clone(),
@@ -81,33 +112,27 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
         clock: SystemClock,
         dice: SystemDice,
     });
-    let patience = longest_timeout(&config).as_std() + SETTLING;
-    let poller = poll::Poller::new(ports.clone(), config.clone(), settings.concurrency);
-    let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone(), patience));
-    let ticking = tokio::spawn(tick::run(ports, config.clone(), stop.clone()));
-    let ingest = ingest::Ingest { store, config: config.clone(), locality: settings.locality };
+    let patience = Patience::new(SETTLING);
+    let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());
+    let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
+    let ticking = tokio::spawn(tick::run(ports, source.clone(), stop.clone()));
+    let ingest = ingest::Ingest { store, source, locality: settings.locality };
     let serving = tokio::spawn(ingest.serve(listener, stop.clone()));
-    announce(settings.output, address, data, &config, &unusable);
+    announce(settings.output, address, data, &config, &warnings);
 
     stop.wait().await;
     tracing::info!("stopping: nothing new is taken");
-    let ended = tokio::time::timeout(patience, async { tokio::join!(polling, ticking, serving) }).await;
-    match ended {
+    let ending = async { tokio::join!(polling, ticking, serving) };
+    match tokio::time::timeout(patience.span(), ending).await {
         Ok((Ok(0), Ok(()), Ok(()))) => tracing::info!("stopped"),
         _ => tracing::warn!("stopped with work under way: the next start repairs it"),
     }
     Ok(Exit::Done)
 }
 
-/// The longest time that an attempt may take.
-fn longest_timeout(config: &Config) -> DurationMs {
-    config.destinations.values().map(|destination| destination.timeout).max().unwrap_or_default()
-}
-
 /// One line that a person likes, once everything is up, and what will not work.
-fn announce(output: Format, address: SocketAddr, data: &Path, config: &Config, unusable: &[Unusable]) {
+fn announce(output: Format, address: SocketAddr, data: &Path, config: &Config, warnings: &[String]) {
     let destinations: Vec<String> = config.destinations.keys().map(ToString::to_string).collect();
-    let warnings: Vec<String> = unusable.iter().map(ToString::to_string).collect();
     if output == Format::Json {
         out::announce(json!({
             "listening": format!("http://{address}"),

@@ -14,9 +14,13 @@ use waybill_domain::delivery::Claim;
 use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::ports::{Clock, Dice, Inbox, Ledger, PortResult, Ports, Queue, Received, Recipient};
+use waybill_service::ports::{
+    Clock, Dice, Inbox, Ledger, PortResult, Ports, Queue, Received, Recipient, in_full,
+};
+use waybill_service::source::ConfigError;
 
-use super::longest_timeout;
+use super::Source;
+use super::patience::{Patience, longest_timeout};
 use super::stop::Stop;
 
 /// How many messages are received at once.
@@ -34,8 +38,8 @@ const TIME_LEFT: DurationMs = DurationMs::LONGEST;
 /// Receives messages and works on them.
 pub(super) struct Poller<L, Q, R, C, D> {
     ports: Arc<Ports<L, Q, R, C, D>>,
-    config: Arc<Config>,
-    visibility: DurationMs,
+    source: Arc<Source>,
+    patience: Patience,
     concurrency: usize,
     room: Arc<Semaphore>,
 }
@@ -50,22 +54,17 @@ where
 {
     pub(super) fn new(
         ports: Arc<Ports<L, Q, R, C, D>>,
-        config: Arc<Config>,
+        source: Arc<Source>,
         concurrency: NonZeroUsize,
+        patience: Patience,
     ) -> Self {
-        let visibility = longest_timeout(&config).plus(Claim::MARGIN).plus(BEYOND_LEASE);
         let concurrency = concurrency.get().min(Semaphore::MAX_PERMITS);
-        Self { ports, config, visibility, concurrency, room: Arc::new(Semaphore::new(concurrency)) }
+        Self { ports, source, patience, concurrency, room: Arc::new(Semaphore::new(concurrency)) }
     }
 
-    /// Polls until told to stop, then waits for what is under way, at most for `patience`. Answers
-    /// how many messages were still worked on then. `arrivals` changes when a message was sent.
-    pub(super) async fn run(
-        self,
-        mut arrivals: watch::Receiver<u64>,
-        stop: Stop,
-        patience: Duration,
-    ) -> usize {
+    /// Polls until told to stop, then waits for what is under way, as long as there is patience for it.
+    /// Answers how many messages were still worked on then. `arrivals` changes when a message was sent.
+    pub(super) async fn run(self, mut arrivals: watch::Receiver<u64>, stop: Stop) -> usize {
         loop {
             let room = tokio::select! {
                 () = stop.wait() => break,
@@ -73,25 +72,27 @@ where
             };
             // Marked before receiving: what arrives from here on ends the sleep.
             arrivals.mark_unchanged();
-            let received = self.ports.queue.receive(room.len(), self.visibility).await;
-            match received {
-                Ok(messages) if !messages.is_empty() => self.work_on(messages, room),
-                Ok(_) => {
-                    drop(room);
-                    tokio::select! {
-                        () = stop.wait() => break,
-                        _ = arrivals.changed() => {}
-                        () = self.sleep() => {}
-                    }
-                }
+            let (config, received) = match self.receive(room.len()).await {
+                Ok(received) => received,
                 Err(error) => {
-                    tracing::error!(error = error.in_full(), "not received: tried again in a moment");
+                    tracing::error!(error = in_full(&error), "not received: tried again in a moment");
                     tokio::time::sleep(LONGEST_SLEEP).await;
+                    continue;
                 }
+            };
+            if !received.is_empty() {
+                self.work_on(&config, received, room);
+                continue;
+            }
+            drop(room);
+            tokio::select! {
+                () = stop.wait() => break,
+                _ = arrivals.changed() => {}
+                () = self.sleep() => {}
             }
         }
         let all = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
-        match tokio::time::timeout(patience, self.room.acquire_many(all)).await {
+        match tokio::time::timeout(self.patience.span(), self.room.acquire_many(all)).await {
             Ok(_) => 0,
             Err(_) => self.concurrency - self.room.available_permits(),
         }
@@ -117,9 +118,19 @@ where
         tokio::time::sleep(wait.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)).await;
     }
 
-    fn work_on(&self, messages: Vec<Received>, room: Vec<OwnedSemaphorePermit>) {
+    /// Messages, and the configuration under which they are worked on: hidden for as long as any
+    /// destination of this one may take.
+    async fn receive(&self, most: usize) -> Result<(Arc<Config>, Vec<Received>), ConfigError> {
+        let config = self.source.current().await?;
+        self.patience.note(&config);
+        let visibility = longest_timeout(&config).plus(Claim::MARGIN).plus(BEYOND_LEASE);
+        let received = self.ports.queue.receive(most, visibility).await?;
+        Ok((config, received))
+    }
+
+    fn work_on(&self, config: &Arc<Config>, messages: Vec<Received>, room: Vec<OwnedSemaphorePermit>) {
         for (message, permit) in messages.into_iter().zip(room) {
-            let (ports, config) = (self.ports.clone(), self.config.clone());
+            let (ports, config) = (self.ports.clone(), config.clone());
             tokio::spawn(async move {
                 let _permit = permit;
                 let message_id = message.message_id.clone();

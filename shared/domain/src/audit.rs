@@ -135,6 +135,7 @@ pub struct Entry {
     /// Its place in the book, from 1 on without gaps.
     pub seq: u64,
     /// When.
+    #[serde(with = "crate::time::rfc3339")]
     pub at: TimeMs,
     /// Who.
     pub who: String,

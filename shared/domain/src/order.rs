@@ -88,6 +88,7 @@ pub struct Signed {
     /// Who: an operator's name, or automation.
     pub by: String,
     /// When.
+    #[serde(with = "crate::time::rfc3339")]
     pub at: TimeMs,
     /// Why.
     pub why: String,
@@ -148,7 +149,7 @@ pub struct OrderChange {
 
 impl Order {
     /// A new order.
-    pub fn new(id: OrderId, book: Book, body: OrderBody) -> OrderChange {
+    pub fn place(id: OrderId, book: Book, body: OrderBody) -> OrderChange {
         OrderChange { expected: None, after: Self { id, book, revision: 1, body } }
     }
 

@@ -31,8 +31,10 @@ pub struct Selection {
     /// Of these event types.
     pub event_type: Option<EventPattern>,
     /// That ended at this time or later.
+    #[serde(default, with = "crate::time::rfc3339::option")]
     pub since: Option<TimeMs>,
     /// That ended before this time; a plan sets it to its own time at the latest.
+    #[serde(default, with = "crate::time::rfc3339::option")]
     pub until: Option<TimeMs>,
     /// Only these deliveries, where any are named.
     pub deliveries: Vec<DeliveryId>,

@@ -202,10 +202,22 @@ impl Record {
 
     /// Lets a held delivery go: back into the open index before its wake-up is sent.
     pub fn lift(&self, now: TimeMs, rules: &LookRules) -> Result<Change, IllegalTransition> {
+        self.lift_not_before(self.due_at, now, rules)
+    }
+
+    /// The same, to be sent at `not_before` at the earliest: where many are lifted at once that were to
+    /// go one after the other.
+    pub fn lift_not_before(
+        &self,
+        not_before: TimeMs,
+        now: TimeMs,
+        rules: &LookRules,
+    ) -> Result<Change, IllegalTransition> {
         self.require_open("lifted")?;
         self.require(self.hold.is_some(), "lifted", "nothing holds it")?;
         let mut after = RecordData::clone(self);
         after.hold = None;
+        after.due_at = self.due_at.max(not_before);
         after.looks = 0;
         after.look_at = next_look(&after, rules, now);
         Ok(Change::new(self, after))

@@ -69,7 +69,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             details: json!({ "destination": record.delivery.destination, "reason": reason }),
         };
         let body = OrderBody::Ending(EndingOrder { delivery, decision, signed, came_to: None });
-        let change = Order::new(self.new_id("end")?, book, body);
+        let change = Order::place(self.new_id("end")?, book, body);
         match self.enter(draft, Some(&change)).await? {
             true => Ok(EndingAct::Done(change.after)),
             false => Err(ActError::Refused(format!("{} is there already", change.after.id))),

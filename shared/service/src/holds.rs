@@ -47,7 +47,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         let placed = self.sign(by, why);
         let details = json!({ "rule": rule });
         let hold = Hold { rule, placed: placed.clone(), lifted: None };
-        let change = Order::new(self.new_id("hld")?, book.clone(), OrderBody::Hold(hold));
+        let change = Order::place(self.new_id("hld")?, book.clone(), OrderBody::Hold(hold));
         let draft = Draft {
             book,
             at: placed.at,

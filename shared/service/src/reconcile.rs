@@ -6,6 +6,7 @@
 
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::envelope::WakeUp;
+use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::repair::{HeldRepair, LookRules, Repair, repair, repair_held};
 use waybill_domain::time::{DurationMs, TimeMs};
@@ -13,6 +14,7 @@ use waybill_domain::transition::Writer;
 
 use crate::config::Config;
 use crate::ports::{Clock, Cursor, Dice, Ledger, Outgoing, Page, PortResult, Queue};
+use crate::redrive::orders::RESUME_SPREAD;
 use crate::steps::{Landing, hand_over, legal, write};
 
 /// The ports that reconciling needs.
@@ -185,7 +187,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::Stay => report.held += 1,
             HeldRepair::Lift => {
-                match write(self.ledger, &legal(record.lift(now, &rules))?, |_| false).await? {
+                let lift = legal(record.lift_not_before(self.goes_at(&record, now), now, &rules))?;
+                match write(self.ledger, &lift, |_| false).await? {
                     Landing::Landed(lifted) => {
                         hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
                         report.lifted += 1;
@@ -230,6 +233,16 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 report.raced += 1;
                 Ok(())
             }
+        }
+    }
+
+    /// When a lifted delivery may go. What a stopped run had released comes back all at once, and goes
+    /// spread over a minute, as it was to go.
+    fn goes_at(&self, record: &Record, now: TimeMs) -> TimeMs {
+        let is_of_a_run = record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped);
+        match is_of_a_run {
+            true => now.plus(DurationMs::from_ms((self.dice.unit() * RESUME_SPREAD.as_ms() as f64) as u64)),
+            false => record.due_at,
         }
     }
 

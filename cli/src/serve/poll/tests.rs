@@ -11,8 +11,8 @@ use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::delivery::State;
 use waybill_domain::outcome::Outcome;
 use waybill_domain::time::DurationMs;
-use waybill_service::config::Config;
-use waybill_service::config_file;
+use waybill_service::acts::Desk;
+use waybill_service::config_file::Rules;
 use waybill_service::event::Event;
 use waybill_service::ports::{
     Catalogue as _, Clock as _, Filter, Inbox as _, Outgoing, Ports, Queue as _, Recipient, Request,
@@ -21,6 +21,8 @@ use waybill_service::publish::Publisher;
 
 use super::Poller;
 use crate::backend::{Store, open_file};
+use crate::serve::Source;
+use crate::serve::patience::Patience;
 use crate::serve::stop::Stop;
 use waybill_system::{SystemClock, SystemDice};
 
@@ -58,10 +60,16 @@ impl Recipient for Moody {
     }
 }
 
+async fn apply(store: &Store, document: &str) {
+    let desk = Desk { office: store, clock: &SystemClock, dice: &SystemDice };
+    desk.apply(document, Rules::from(Locality::PublicOnly), "test", "a test").await.unwrap();
+}
+
 /// A store of its own with a poller at work on it.
 struct Bench {
     store: Store,
-    config: Arc<Config>,
+    source: Arc<Source>,
+    patience: Patience,
     recipient: Moody,
     stop: watch::Sender<bool>,
     polling: tokio::task::JoinHandle<usize>,
@@ -69,10 +77,12 @@ struct Bench {
 }
 
 impl Bench {
-    fn start(concurrency: usize, patience: Duration) -> Self {
+    async fn start(concurrency: usize, settling: Duration) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = open_file(&dir.path().join("waybill.db")).unwrap();
-        let config = Arc::new(config_file::parse(CONFIG, Locality::PublicOnly).unwrap());
+        apply(&store, CONFIG).await;
+        let rules = Rules::from(Locality::PublicOnly);
+        let source = Arc::new(Source::new(store.clone(), rules, SystemClock, DurationMs::ZERO));
         let recipient = Moody::default();
         let ports = Ports {
             ledger: store.clone(),
@@ -82,15 +92,18 @@ impl Bench {
             dice: SystemDice,
         };
         let (sender, stop) = Stop::new();
-        let poller = Poller::new(Arc::new(ports), config.clone(), NonZeroUsize::new(concurrency).unwrap());
-        let polling = tokio::spawn(poller.run(store.arrivals(), stop, patience));
-        Self { store, config, recipient, stop: sender, polling, dir: Arc::new(dir) }
+        let concurrency = NonZeroUsize::new(concurrency).unwrap();
+        let patience = Patience::new(settling);
+        let poller = Poller::new(Arc::new(ports), source.clone(), concurrency, patience.clone());
+        let polling = tokio::spawn(poller.run(store.arrivals(), stop));
+        Self { store, source, patience, recipient, stop: sender, polling, dir: Arc::new(dir) }
     }
 
     async fn publish(&self, event_id: &str) {
         let event = format!(r#"{{"event_id":"{event_id}","tenant":"t","type":"x","payload":1}}"#);
         let publisher = Publisher { ledger: &self.store, queue: &self.store, clock: &SystemClock };
-        publisher.publish(&self.config, Event::parse(event.as_bytes()).unwrap()).await.unwrap();
+        let config = self.source.current().await.unwrap();
+        publisher.publish(&config, Event::parse(event.as_bytes()).unwrap()).await.unwrap();
     }
 
     async fn count(&self, state: State) -> usize {
@@ -115,7 +128,7 @@ impl Bench {
 
 #[tokio::test]
 async fn a_panic_in_one_record_fails_that_record_alone() {
-    let bench = Bench::start(1, Duration::from_secs(5));
+    let bench = Bench::start(1, Duration::from_secs(5)).await;
     bench.publish("panics").await;
     for nth in 0..3 {
         bench.publish(&format!("good-{nth}")).await;
@@ -127,7 +140,7 @@ async fn a_panic_in_one_record_fails_that_record_alone() {
 
 #[tokio::test]
 async fn no_more_are_worked_on_at_once_than_there_is_room_for() {
-    let bench = Bench::start(3, Duration::from_secs(5));
+    let bench = Bench::start(3, Duration::from_secs(5)).await;
     for nth in 0..20 {
         bench.publish(&format!("good-{nth}")).await;
     }
@@ -138,7 +151,7 @@ async fn no_more_are_worked_on_at_once_than_there_is_room_for() {
 
 #[tokio::test]
 async fn told_to_stop_it_waits_only_as_long_as_it_has_patience_and_says_what_is_left() {
-    let bench = Bench::start(4, Duration::from_millis(200));
+    let bench = Bench::start(4, Duration::from_millis(200)).await;
     bench.publish("hangs").await;
     bench.publish("good").await;
     bench.wait_for(1).await;
@@ -162,7 +175,7 @@ async fn comes_again_in(bench: &Bench) -> u64 {
 
 #[tokio::test]
 async fn a_message_stays_hidden_for_longer_than_any_claim_that_its_worker_can_take() {
-    let bench = Bench::start(1, Duration::from_millis(1));
+    let bench = Bench::start(1, Duration::from_millis(1)).await;
     bench.publish("hangs").await;
     let lease_ms = 1_000 + 5_000;
     let rest = comes_again_in(&bench).await;
@@ -171,8 +184,21 @@ async fn a_message_stays_hidden_for_longer_than_any_claim_that_its_worker_can_ta
 }
 
 #[tokio::test]
+async fn hiding_and_patience_follow_the_configuration_in_force() {
+    let bench = Bench::start(1, Duration::from_millis(1)).await;
+    apply(&bench.store, &CONFIG.replace("timeout = \"1s\"", "timeout = \"90s\"")).await;
+    bench.publish("hangs").await;
+    let rest = comes_again_in(&bench).await;
+    assert!(rest > 90_000 + 10_000, "it comes again in {rest} ms");
+    // What is under way has 90 s; another configuration does not shorten that.
+    apply(&bench.store, &CONFIG.replace("timeout = \"1s\"", "timeout = \"2s\"")).await;
+    assert!(bench.patience.span() > Duration::from_secs(90));
+    bench.polling.abort();
+}
+
+#[tokio::test]
 async fn a_message_that_is_left_is_not_deleted() {
-    let bench = Bench::start(1, Duration::from_secs(5));
+    let bench = Bench::start(1, Duration::from_secs(5)).await;
     let newer = r#"{"waybill":99,"kind":"wake_up"}"#.to_owned();
     bench.store.send(Outgoing { body: newer, delay: DurationMs::ZERO }).await.unwrap();
     bench.publish("good").await;

@@ -11,7 +11,7 @@ const KEYS: Keys = Keys { built: &["tenants"], later: &[] };
 const ACROSS: &str = "*";
 
 pub(super) fn read(entry: &Entry<'_, '_>) -> Option<(String, Authority)> {
-    let name = entry.parsed_name(|name| audit::who(name));
+    let name = entry.parsed_name(audit::who);
     let section = entry.as_section(&KEYS)?;
     let listed = section.get("tenants").and_then(|entry| entry.as_list());
     let is_across = |item: &Entry<'_, '_>| item.as_text() == Some(ACROSS);

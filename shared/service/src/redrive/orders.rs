@@ -85,7 +85,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             watched: Vec::new(),
             outcomes: VecDeque::new(),
         };
-        let change = Order::new(plan.run.clone(), book.clone(), OrderBody::Redrive(Box::new(run)));
+        let change = Order::place(plan.run.clone(), book.clone(), OrderBody::Redrive(Box::new(run)));
         if self.enter(draft, Some(&change)).await? {
             return Ok(RunAct::Done(change.after));
         }

@@ -27,6 +27,7 @@ pub struct Plan {
     /// The run that it becomes. The same plan started twice is one run.
     pub run: OrderId,
     /// When it was made. Later dead letters are not in it.
+    #[serde(with = "waybill_domain::time::rfc3339")]
     pub made_at: TimeMs,
     /// By whom.
     pub made_by: String,

@@ -34,7 +34,7 @@ pub struct Releaser<'a, L, Q, O, C, D> {
 
 /// What became of one thing in hand.
 enum Carried {
-    Released(Record),
+    Released(Box<Record>),
     Expired,
     /// It is no dead letter of this run's any more: a person ended it, or another run released it.
     Gone,
@@ -139,7 +139,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                 if current.attempts_made == current.attempts_before {
                     hand_over(self.ledger, self.queue, self.desk.clock, &current).await?;
                 }
-                return Ok(Carried::Released(*current));
+                return Ok(Carried::Released(current));
             }
             if current.state == State::Expired && held.due_at.is_none() {
                 hand_over(self.ledger, self.queue, self.desk.clock, &current).await?;
@@ -165,7 +165,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                     hand_over(self.ledger, self.queue, self.desk.clock, &after).await?;
                     return Ok(match after.state {
                         State::Expired => Carried::Expired,
-                        _ => Carried::Released(*after),
+                        _ => Carried::Released(after),
                     });
                 }
                 Landing::Lost(Some(stored)) => current = stored,

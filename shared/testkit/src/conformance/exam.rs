@@ -101,7 +101,68 @@ macro_rules! message_exam {
     };
 }
 
-/// The tests of one group of ledger checks.
+/// Makes one test of every check on an office and its history of configurations: `office_exam!(fresh)`,
+/// where `fresh` is an async function that answers a fresh, empty one and whatever must live as long as
+/// it does.
+#[macro_export]
+macro_rules! office_exam {
+    ($fresh:path) => {
+        $crate::__ledger_tests!($fresh, acts: [
+            a_book_that_nobody_wrote_in_is_empty,
+            an_entry_comes_back_equal,
+            an_act_is_its_entry_and_its_change,
+            where_the_head_moved_neither_stands,
+            where_the_order_was_overtaken_neither_stands,
+            overtaken_counts_before_a_moved_head,
+            concurrent_acts_leave_one_chain_without_gaps,
+            of_concurrent_changes_of_one_order_one_lands,
+            books_are_chained_apart,
+            entries_are_paged_in_their_order,
+        ]);
+        $crate::__ledger_tests!($fresh, orders: [
+            orders_of_every_kind_come_back_equal,
+            one_id_in_two_books_is_two_orders,
+            progress_compares_and_is_no_act,
+            open_orders_are_listed_oldest_first,
+            what_is_done_leaves_the_open_orders,
+            open_orders_go_on_after_what_was_shown_is_done,
+            orders_are_listed_newest_first,
+            a_listing_of_orders_is_stable_while_orders_come,
+        ]);
+        $crate::__ledger_tests!($fresh, revisions: [
+            nothing_is_in_force_at_first,
+            a_configuration_is_in_force_with_its_document_and_its_entry,
+            where_another_was_put_in_force_nothing_is_changed,
+            where_the_head_moved_nothing_is_put_in_force,
+            concurrent_configurations_are_numbered_without_gaps,
+            an_earlier_configuration_comes_back_under_a_new_number,
+            a_document_is_never_overwritten,
+            the_history_is_paged_newest_first,
+        ]);
+    };
+}
+
+/// Makes one test of every check on a dead-letter queue that can be browsed: `dead_letter_box_exam!(fresh)`,
+/// where `fresh` is an async function that answers a fresh
+/// [`QueueCandidate`](crate::conformance::QueueCandidate) whose queue is a
+/// [`DeadLetterBox`](waybill_service::sweep::DeadLetterBox) too.
+#[macro_export]
+macro_rules! dead_letter_box_exam {
+    ($fresh:path) => {
+        $crate::__queue_tests!($fresh, browsing: [
+            an_empty_box_shows_nothing,
+            a_dead_letter_is_shown_as_it_was_buried,
+            a_message_moved_by_the_redrive_policy_is_shown,
+            what_is_looked_at_is_hidden_until_then,
+            each_is_taken_once_while_it_is_hidden,
+            what_is_removed_is_gone,
+            what_is_shown_again_is_there_at_once,
+            a_stale_receipt_removes_nothing_and_shows_nothing,
+        ]);
+    };
+}
+
+/// The tests of one group of checks on a ledger or an office.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ledger_tests {

@@ -4,18 +4,24 @@
 //! [`ledger_exam!`](crate::ledger_exam) and [`queue_exam!`](crate::queue_exam) make one test of
 //! each check, so that a small backend is held to what the real one does, and the other way round. A
 //! queue that keeps no order and tells nobody when its next message becomes visible (SQS) sits
-//! [`message_exam!`](crate::message_exam), which is the queue's exam without `polling`.
+//! [`message_exam!`](crate::message_exam), which is the queue's exam without `polling`. Operators' acts have
+//! [`office_exam!`](crate::office_exam), the DLQ [`dead_letter_box_exam!`](crate::dead_letter_box_exam).
 //! Numbers in names are those of the list of known faults (`C15`…).
 
+pub mod acts;
+pub mod browsing;
 pub mod changes;
+pub mod desk;
 pub mod evidence;
 mod exam;
 pub mod fixture;
 pub mod indexes;
 pub mod listings;
 pub mod messages;
+pub mod orders;
 pub mod polling;
 pub mod receipts;
+pub mod revisions;
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -29,7 +29,7 @@ impl Catalogue for MemoryLedger {
 
     async fn dead_letter_summary(&self, tenant: Option<&TenantId>) -> PortResult<Vec<DeadLetterGroup>> {
         let mut groups: BTreeMap<(TenantId, DestinationName, &str), DeadLetterGroup> = BTreeMap::new();
-        for (record, reason) in self.dead() {
+        for (record, reason) in self.dead(|_, _| true) {
             let delivery = &record.delivery;
             if tenant.is_some_and(|tenant| *tenant != delivery.tenant) {
                 continue;
@@ -57,14 +57,14 @@ impl Catalogue for MemoryLedger {
         limit: usize,
         from: Option<&Cursor>,
     ) -> PortResult<Page<Record>> {
-        let shown = self.dead().into_iter().filter(|(record, reason)| {
+        let shown = self.dead(|record, reason| {
             let delivery = &record.delivery;
             filter.tenant.as_ref().is_none_or(|tenant| *tenant == delivery.tenant)
                 && filter.destination.as_ref().is_none_or(|name| *name == delivery.destination)
-                && filter.reason.is_none_or(|wanted| wanted == *reason)
+                && filter.reason.is_none_or(|wanted| wanted == reason)
                 && filter.ended_before.is_none_or(|before| record.ended_at.is_some_and(|at| at < before))
         });
-        let keyed = shown.map(|(record, reason)| {
+        let keyed = shown.into_iter().map(|(record, reason)| {
             let delivery = &record.delivery;
             let oldest_first = ascending(record.ended_at.unwrap_or(record.due_at));
             let parts = [
@@ -81,9 +81,14 @@ impl Catalogue for MemoryLedger {
 }
 
 impl MemoryLedger {
-    fn dead(&self) -> Vec<(Record, DeadLetterReason)> {
-        let dead = |record: Record| record.dead_letter_reason().map(|reason| (record, reason));
-        self.records().into_iter().filter_map(dead).collect()
+    /// The dead letters that are `wanted`; what is not is not even copied.
+    fn dead(&self, wanted: impl Fn(&Record, DeadLetterReason) -> bool) -> Vec<(Record, DeadLetterReason)> {
+        let store = self.store();
+        let dead = store.rows.values().filter_map(|row| {
+            let reason = row.record.dead_letter_reason()?;
+            wanted(&row.record, reason).then(|| (row.record.clone(), reason))
+        });
+        dead.collect()
     }
 }
 

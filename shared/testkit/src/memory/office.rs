@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use waybill_domain::audit::Entry;
+use waybill_domain::audit::{Entry, NOTHING_BEFORE};
 use waybill_domain::authority::Book;
 use waybill_domain::identity::ConfigRevision;
 use waybill_domain::order::{Order, OrderChange, OrderId};
@@ -22,6 +22,8 @@ pub struct MemoryOffice {
 struct Store {
     orders: BTreeMap<(Book, OrderId), Order>,
     entries: BTreeMap<Book, Vec<Entry>>,
+    /// The newest entry of each book, kept apart: so it shows if the end of a book was cut off.
+    heads: BTreeMap<Book, Entry>,
     revisions: Vec<Revision>,
     documents: BTreeMap<String, String>,
 }
@@ -39,9 +41,9 @@ impl MemoryOffice {
 
 impl Store {
     fn follows(&self, entry: &Entry) -> bool {
-        let head = self.entries.get(&entry.book).and_then(|entries| entries.last());
+        let head = self.heads.get(&entry.book);
         entry.seq == head.map_or(1, |head| head.seq + 1)
-            && head.is_none_or(|head| entry.previous == head.hash)
+            && entry.previous == head.map_or(NOTHING_BEFORE, |head| &head.hash)
     }
 
     fn is_expected(&self, change: &OrderChange) -> bool {
@@ -55,12 +57,13 @@ impl Store {
 
     fn add(&mut self, entry: &Entry) {
         self.entries.entry(entry.book.clone()).or_default().push(entry.clone());
+        self.heads.insert(entry.book.clone(), entry.clone());
     }
 }
 
 impl Office for MemoryOffice {
     async fn head(&self, book: &Book) -> PortResult<Option<Entry>> {
-        Ok(self.store().entries.get(book).and_then(|entries| entries.last()).cloned())
+        Ok(self.store().heads.get(book).cloned())
     }
 
     async fn enter(&self, entry: &Entry, change: Option<&OrderChange>) -> PortResult<Entered> {
@@ -94,7 +97,8 @@ impl Office for MemoryOffice {
     async fn open_orders(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Order>> {
         let store = self.store();
         let open = store.orders.values().filter(|order| order.is_open());
-        let keyed = open.map(|order| (key([created(order), order.book.as_str()]), order.clone()));
+        let keyed =
+            open.map(|order| (key([created(order), order.book.as_str(), order.id.as_str()]), order.clone()));
         Ok(page(keyed.collect(), limit, from))
     }
 
@@ -105,10 +109,11 @@ impl Office for MemoryOffice {
         from: Option<&Cursor>,
     ) -> PortResult<Page<Order>> {
         let store = self.store();
-        let mut wanted: Vec<&Order> =
-            store.orders.values().filter(|order| book.is_none_or(|book| *book == order.book)).collect();
-        wanted.sort_by(|a, b| (&a.book, created(b)).cmp(&(&b.book, created(a))));
-        let keyed = wanted.into_iter().enumerate().map(|(n, order)| (format!("{n:09}"), order.clone()));
+        let wanted = store.orders.values().filter(|order| book.is_none_or(|book| *book == order.book));
+        let keyed = wanted.map(|order| {
+            let parts = [order.book.as_str(), &newest_first(created(order)), order.id.as_str()];
+            (key(parts), order.clone())
+        });
         Ok(page(keyed.collect(), limit, from))
     }
 
@@ -119,13 +124,18 @@ impl Office for MemoryOffice {
     }
 
     async fn books(&self) -> PortResult<Vec<Book>> {
-        Ok(self.store().entries.keys().cloned().collect())
+        Ok(self.store().heads.keys().cloned().collect())
     }
 }
 
 /// Identifiers sort by time behind their prefix.
 fn created(order: &Order) -> &str {
     order.id.as_str().split_once('_').map_or("", |(_, digits)| digits)
+}
+
+/// ASCII text that sorts the other way round.
+fn newest_first(digits: &str) -> String {
+    digits.bytes().map(|byte| char::from(0x7f - (byte & 0x7f))).collect()
 }
 
 impl Revisions for MemoryOffice {
@@ -146,7 +156,7 @@ impl Revisions for MemoryOffice {
             return Ok(Entered::HeadMoved);
         }
         store.add(entry);
-        store.documents.insert(revision.revision.to_string(), document.to_owned());
+        store.documents.entry(revision.revision.to_string()).or_insert_with(|| document.to_owned());
         store.revisions.push(revision.clone());
         Ok(Entered::Landed)
     }

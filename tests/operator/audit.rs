@@ -1,0 +1,107 @@
+//! The audit: chained, so that whatever is missing or altered shows.
+
+use serde_json::json;
+use waybill_domain::audit::{Act, Draft, Entry, Fault, Verification, who, why};
+use waybill_domain::authority::Book;
+use waybill_service::office::Office as _;
+
+use crate::world::{World, book};
+
+fn entered(world: &World, count: usize) -> Vec<Entry> {
+    for n in 0..count {
+        let draft = Draft {
+            book: book("acme"),
+            at: waybill_service::ports::Clock::now(&world.clock),
+            who: "maria".to_owned(),
+            act: Act::Closed,
+            subject: format!("whd_{n}"),
+            why: Some("written off".to_owned()),
+            details: json!({ "z": 1, "a": { "y": 1.5, "b": ["x"] } }),
+        };
+        assert!(world.block(world.desk().enter(draft, None)).unwrap());
+    }
+    world.block(world.office.entries(&book("acme"), 100, None)).unwrap().items
+}
+
+fn verify(entries: &[Entry], head: Option<&Entry>) -> Vec<(u64, Fault)> {
+    let mut verification = Verification::of(book("acme"));
+    entries.iter().for_each(|entry| verification.read(entry));
+    verification.finish(head).into_iter().map(|broken| (broken.seq, broken.fault)).collect()
+}
+
+#[test]
+fn an_untouched_book_verifies_whatever_order_its_keys_are_stored_in() {
+    let world = World::new();
+    let entries = entered(&world, 4);
+    assert_eq!(verify(&entries, entries.last()), []);
+    assert_eq!(verify(&[], None), []);
+    let text = serde_json::to_string(&entries[1]).unwrap();
+    let turned = text.replace(
+        r#""details":{"a":{"b":["x"],"y":1.5},"z":1}"#,
+        r#""details":{"z":1,"a":{"y":1.5,"b":["x"]}}"#,
+    );
+    assert_ne!(turned, text);
+    let mut read_back = entries.clone();
+    read_back[1] = serde_json::from_str(&turned).unwrap();
+    assert_eq!(verify(&read_back, entries.last()), []);
+}
+
+#[test]
+fn what_was_done_to_a_book_shows() {
+    type Tamper = fn(&mut Vec<Entry>);
+    type Found = &'static [(u64, Fault)];
+    let table: [(&str, Tamper, Found); 7] = [
+        ("another reason", |e| e[1].why = Some("mended".to_owned()), &[(2, Fault::Altered)]),
+        ("another person", |e| e[0].who = "otto".to_owned(), &[(1, Fault::Altered)]),
+        ("another count", |e| e[2].details = json!({}), &[(3, Fault::Altered)]),
+        ("one is missing", |e| drop(e.remove(1)), &[(2, Fault::Missing)]),
+        ("the first is missing", |e| drop(e.remove(0)), &[(1, Fault::Missing)]),
+        ("the last are missing", |e| e.truncate(2), &[(2, Fault::CutOff)]),
+        (
+            "one was written anew, with a hash of its own",
+            |e| {
+                let mut other = e[1].clone();
+                other.why = Some("mended".to_owned());
+                let draft = Draft {
+                    book: other.book,
+                    at: other.at,
+                    who: other.who,
+                    act: other.act,
+                    subject: other.subject,
+                    why: other.why,
+                    details: other.details,
+                };
+                e[1] = Entry::after(Some(&e[0]), draft, "chance");
+            },
+            &[(3, Fault::NotChained)],
+        ),
+    ];
+    let world = World::new();
+    let entries = entered(&world, 4);
+    for (name, tamper, found) in table {
+        let mut tampered = entries.clone();
+        tamper(&mut tampered);
+        assert_eq!(verify(&tampered, entries.last()), found, "{name}");
+    }
+}
+
+#[test]
+fn books_are_chained_apart() {
+    let world = World::new();
+    entered(&world, 2);
+    let hold = waybill_domain::hold::HoldRule::All;
+    world.block(world.desk().place(Book::Across, hold, "otto", "bad deployment")).unwrap();
+    assert_eq!(world.block(world.office.books()).unwrap(), [book("acme"), Book::Across]);
+    assert_eq!(world.acts(&Book::Across), ["hold_added by otto"]);
+    assert_eq!(world.acts(&book("acme")).len(), 2);
+}
+
+#[test]
+fn every_act_has_somebody_and_a_reason() {
+    for text in ["", "  ", "a\nb", "a\u{7}", &"x".repeat(1001)] {
+        assert_eq!(why(text).unwrap_err().field, "why", "{text:?}");
+    }
+    assert_eq!(why(" INC-12: secret rotated ").unwrap(), "INC-12: secret rotated");
+    assert_eq!(who("automation").unwrap_err().field, "operator");
+    assert_eq!(who("maria").unwrap(), "maria");
+}

@@ -1,0 +1,187 @@
+//! A process that dies after so many calls: from then on every port is silent.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use waybill_domain::attempt::Attempt;
+use waybill_domain::audit::Entry;
+use waybill_domain::authority::Book;
+use waybill_domain::delivery::{Change, Record};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, MessageId, TenantId};
+use waybill_domain::order::{Order, OrderChange, OrderId};
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::office::{Entered, Office};
+use waybill_service::ports::{
+    Applied, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Ledger, Outgoing,
+    Page, PortError, PortResult, Queue,
+};
+use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue};
+
+/// How many calls are left; shared by the ports of one process.
+#[derive(Debug)]
+pub(crate) struct Life(AtomicUsize);
+
+impl Life {
+    pub(crate) fn of(calls: usize) -> Self {
+        Self(AtomicUsize::new(calls))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn call(&self) -> PortResult<()> {
+        let left = Cell::new(0);
+        let take = |calls: usize| {
+            left.set(calls);
+            Some(calls.saturating_sub(1))
+        };
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        match left.get() {
+            0 => Err(PortError::AskLater { port: "ledger", cause: "the process is dead".into() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A port of a process that dies.
+#[derive(Debug)]
+pub(crate) struct Dying<'a, T>(pub(crate) &'a T, pub(crate) &'a Life);
+
+impl Ledger for Dying<'_, MemoryLedger> {
+    async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
+        self.1.call()?;
+        self.0.create(record, payload).await
+    }
+
+    async fn load(&self, key: &DeliveryKey) -> PortResult<Option<Record>> {
+        self.1.call()?;
+        self.0.load(key).await
+    }
+
+    async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
+        self.1.call()?;
+        self.0.payload(key).await
+    }
+
+    async fn apply(&self, change: &Change) -> PortResult<Applied> {
+        self.1.call()?;
+        self.0.apply(change).await
+    }
+
+    async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
+        self.1.call()?;
+        self.0.add_attempt(key, attempt).await
+    }
+
+    async fn attempts(&self, key: &DeliveryKey) -> PortResult<Vec<Attempt>> {
+        self.1.call()?;
+        self.0.attempts(key).await
+    }
+
+    async fn due_for_look(
+        &self,
+        now: TimeMs,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.1.call()?;
+        self.0.due_for_look(now, limit, from).await
+    }
+
+    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+        self.1.call()?;
+        self.0.held(limit, from).await
+    }
+}
+
+impl Catalogue for Dying<'_, MemoryLedger> {
+    async fn list(&self, filter: &Filter, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Record>> {
+        self.1.call()?;
+        self.0.list(filter, limit, from).await
+    }
+
+    async fn find(&self, id: &DeliveryId) -> PortResult<Vec<Record>> {
+        self.1.call()?;
+        self.0.find(id).await
+    }
+
+    async fn dead_letter_summary(&self, tenant: Option<&TenantId>) -> PortResult<Vec<DeadLetterGroup>> {
+        self.1.call()?;
+        self.0.dead_letter_summary(tenant).await
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<Record>> {
+        self.1.call()?;
+        self.0.dead_letters(filter, limit, from).await
+    }
+}
+
+impl Queue for Dying<'_, MemoryQueue> {
+    fn window(&self) -> DurationMs {
+        self.0.window()
+    }
+
+    async fn send(&self, message: Outgoing) -> PortResult<MessageId> {
+        self.1.call()?;
+        self.0.send(message).await
+    }
+
+    async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
+        self.1.call()?;
+        self.0.bury(burial).await
+    }
+}
+
+impl Office for Dying<'_, MemoryOffice> {
+    async fn head(&self, book: &Book) -> PortResult<Option<Entry>> {
+        self.1.call()?;
+        self.0.head(book).await
+    }
+
+    async fn enter(&self, entry: &Entry, change: Option<&OrderChange>) -> PortResult<Entered> {
+        self.1.call()?;
+        self.0.enter(entry, change).await
+    }
+
+    async fn progress(&self, change: &OrderChange) -> PortResult<bool> {
+        self.1.call()?;
+        self.0.progress(change).await
+    }
+
+    async fn order(&self, book: &Book, id: &OrderId) -> PortResult<Option<Order>> {
+        self.1.call()?;
+        self.0.order(book, id).await
+    }
+
+    async fn open_orders(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Order>> {
+        self.1.call()?;
+        self.0.open_orders(limit, from).await
+    }
+
+    async fn orders(
+        &self,
+        book: Option<&Book>,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<Order>> {
+        self.1.call()?;
+        self.0.orders(book, limit, from).await
+    }
+
+    async fn entries(&self, book: &Book, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Entry>> {
+        self.1.call()?;
+        self.0.entries(book, limit, from).await
+    }
+
+    async fn books(&self) -> PortResult<Vec<Book>> {
+        self.1.call()?;
+        self.0.books().await
+    }
+}

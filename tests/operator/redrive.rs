@@ -1,0 +1,367 @@
+//! Redrive runs: planned, sampled, paced, stopped, halted, and never twice.
+
+use std::collections::BTreeMap;
+
+use waybill_domain::delivery::{Delivery, State};
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::order::{Order, OrderBody};
+use waybill_domain::redrive::{Fate, Reviews, Selection, Standing};
+use waybill_service::acts::Desk;
+use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::redrive::release::Releaser;
+use waybill_testkit::conformance::fixture;
+use waybill_testkit::scripted::Reaction;
+
+use crate::dying::{Dying, Life};
+use crate::world::{EXHAUSTED, REFUSED, World, book, of};
+
+fn many(world: &World, tenant: &str, count: usize) -> Vec<DeliveryKey> {
+    (0..count).map(|n| world.dead(tenant, &format!("evt-{n:05}"), "books", EXHAUSTED)).collect()
+}
+
+fn states(world: &World, keys: &[DeliveryKey]) -> BTreeMap<State, usize> {
+    let mut counted = BTreeMap::new();
+    for key in keys {
+        *counted.entry(world.record(key).state).or_default() += 1;
+    }
+    counted
+}
+
+fn requests_by_second(world: &World) -> BTreeMap<i64, usize> {
+    let mut by_second = BTreeMap::new();
+    for request in world.ports.recipient.requests() {
+        *by_second.entry(request.at.as_unix_s()).or_default() += 1;
+    }
+    by_second
+}
+
+#[test]
+fn a_plan_counts_by_destination_reason_and_fate_and_writes_nothing() {
+    let world = World::new();
+    many(&world, "acme", 3);
+    world.dead("acme", "crm-1", "crm", REFUSED);
+    let late = Delivery { deadline: Some(fixture::t(50)), ..fixture::delivery("acme", "late", "books") };
+    world.dead_with(late, EXHAUSTED);
+    many(&world, "globex", 2);
+    world.pass(60);
+    world.ports.ledger.take_journal();
+    let messages = world.ports.queue.messages().len();
+
+    let plan = world.plan(of("acme"), Reviews::default());
+    let counted: Vec<_> =
+        plan.groups.iter().map(|g| (g.destination.as_str(), g.reason, g.fate, g.count)).collect();
+    assert_eq!(
+        counted,
+        [
+            ("books", EXHAUSTED, Fate::Release, 3),
+            ("books", EXHAUSTED, Fate::Expire, 1),
+            // Its evidence tells of no configuration, so nobody can say that it is as it was.
+            ("crm", REFUSED, Fate::Release, 1),
+        ]
+    );
+    assert!(world.ports.ledger.take_journal().is_empty() && world.ports.queue.messages().len() == messages);
+    assert!(world.acts(&book("acme")).is_empty());
+    let read_back = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(plan, read_back);
+}
+
+#[test]
+fn what_died_after_the_plan_is_not_in_it() {
+    let world = World::new();
+    let before = many(&world, "acme", 2);
+    world.pass(1);
+    let plan = world.plan(of("acme"), Reviews::default());
+    let after = world.dead("acme", "later", "books", EXHAUSTED);
+    world.start(&plan, "10/s", None);
+    world.run_for(300);
+    assert_eq!(states(&world, &before), BTreeMap::from([(State::Succeeded, 2)]));
+    assert_eq!(world.record(&after).state, State::DeadLettered);
+}
+
+#[test]
+fn c39_a_run_releases_its_tenant_s_and_leaves_the_others_byte_for_byte() {
+    let world = World::new();
+    let own = many(&world, "acme", 3);
+    let others: Vec<DeliveryKey> = [many(&world, "globex", 2), many(&world, "northwind", 2)].concat();
+    let before: Vec<String> =
+        others.iter().map(|key| serde_json::to_string(&world.record(key)).unwrap()).collect();
+    world.pass(1);
+    let plan = world.plan(of("acme"), Reviews::default());
+    let order = world.start(&plan, "10/s", None);
+    world.run_for(300);
+    assert_eq!(states(&world, &own), BTreeMap::from([(State::Succeeded, 3)]));
+    let after: Vec<String> =
+        others.iter().map(|key| serde_json::to_string(&world.record(key)).unwrap()).collect();
+    assert_eq!(before, after);
+    let run = world.run_of(&order);
+    assert_eq!((run.planned, run.tally.released), (3, 3));
+    assert!(run.is_finished());
+}
+
+#[test]
+fn a_release_keeps_the_delivery_and_gives_it_a_fresh_budget() {
+    let world = World::new();
+    let key = world.dead("acme", "evt", "books", EXHAUSTED);
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "1/s", None);
+    world.round();
+    let record = world.record(&key);
+    assert_eq!((record.state, record.redrives), (State::Retryable, 1));
+    assert_eq!(record.redrive_run.as_deref(), Some(order.id.as_str()));
+    assert_eq!(record.attempt_limit, record.attempts_made + 3);
+    assert_eq!(record.delivery, world.record(&key).delivery);
+}
+
+#[test]
+fn the_same_plan_started_twice_is_one_run_and_one_entry() {
+    let world = World::new();
+    let keys = many(&world, "acme", 5);
+    world.pass(1);
+    let plan = world.plan(of("acme"), Reviews::default());
+    let first = world.start(&plan, "10/s", None);
+    world.run_for(120);
+    let second = world.start(&plan, "10/s", None);
+    assert_eq!(first.id, second.id);
+    world.run_for(120);
+    assert_eq!(world.acts(&book("acme")), ["redrive_started by maria"]);
+    assert_eq!(world.ports.recipient.requests().len(), keys.len());
+}
+
+#[test]
+fn a_sample_goes_first_and_the_rest_waits_for_a_review() {
+    let world = World::new();
+    let keys = many(&world, "acme", 30);
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", Some(4));
+    world.run_for(300);
+    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 4), (State::DeadLettered, 26)]));
+    assert!(matches!(world.run_of(&order).standing, Standing::Sampled(_)));
+    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "sample is fine")).unwrap();
+    world.run_for(600);
+    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 30)]));
+    assert_eq!(world.acts(&book("acme")), ["redrive_started by maria", "redrive_resumed by maria"]);
+}
+
+#[test]
+fn a_run_keeps_its_rate_for_each_destination() {
+    let world = World::new();
+    let keys: Vec<DeliveryKey> = (0..300)
+        .flat_map(|n| ["books", "crm"].map(|to| world.dead("acme", &format!("evt-{n}"), to, EXHAUSTED)))
+        .collect();
+    world.pass(1);
+    world.start(&world.plan(of("acme"), Reviews::default()), "5/s", None);
+    world.run_for(900);
+    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 600)]));
+    // A queue delays by whole seconds: what is due within one of them comes together.
+    let busiest = requests_by_second(&world).into_values().max();
+    assert!(busiest <= Some(2 * (5 + 1)), "{busiest:?} requests in one second at 5/s to each of two");
+}
+
+#[test]
+fn a_stopped_run_holds_what_it_released_and_goes_on_where_it_was() {
+    let world = World::new();
+    let keys = many(&world, "acme", 200);
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "1/s", None);
+    world.run_for(90);
+    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "wrong ledger code")).unwrap();
+    let sent = world.ports.recipient.requests().len();
+    world.run_for(600);
+    assert_eq!(world.ports.recipient.requests().len(), sent, "a stopped run sends nothing more");
+    let held = keys.iter().filter(|key| world.record(key).hold.is_some()).count();
+    assert!(held > 0, "what was released and not sent is held");
+    assert!(keys.iter().all(|key| world.record(key).attempts_made <= 1), "a hold is no attempt");
+
+    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "code corrected")).unwrap();
+    world.run_for(900);
+    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 200)]));
+    assert_eq!(world.ports.recipient.requests().len(), 200, "nothing was sent twice");
+    assert_eq!(world.run_of(&order).tally.released, 200);
+}
+
+#[test]
+fn a_run_halts_itself_when_most_of_its_last_outcomes_failed_again() {
+    let world = World::new();
+    let keys = many(&world, "acme", 500);
+    let other = many(&world, "globex", 40);
+    for key in &keys {
+        world.ports.recipient.react(&key.delivery_id, [Reaction::answer(401)]);
+    }
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
+    let healthy = world.start(&world.plan(of("globex"), Reviews::default()), "1/s", None);
+    world.run_for(600);
+    assert!(matches!(world.run_of(&order).standing, Standing::Halted(_)));
+    assert_eq!(world.acts(&book("acme")), ["redrive_started by maria", "redrive_halted by automation"]);
+    let sent = world
+        .ports
+        .recipient
+        .requests()
+        .iter()
+        .filter(|r| keys.iter().any(|k| k.delivery_id == r.delivery_id))
+        .count();
+    assert!(sent <= 20, "{sent} of 500 were sent before it halted");
+    // Another tenant's run goes on.
+    assert_eq!(states(&world, &other), BTreeMap::from([(State::Succeeded, 40)]));
+    assert!(world.run_of(&healthy).is_finished());
+}
+
+#[test]
+fn c45_a_dead_letter_past_its_deadline_expires_and_is_not_sent() {
+    let world = World::new();
+    let late = Delivery { deadline: Some(fixture::t(3600)), ..fixture::delivery("acme", "late", "books") };
+    let key = world.dead_with(late, EXHAUSTED);
+    // Planned in time, released too late.
+    world.pass(3590);
+    let plan = world.plan(of("acme"), Reviews::default());
+    assert_eq!(plan.releasable(), 1);
+    world.pass(11);
+    let order = world.start(&plan, "10/s", None);
+    world.run_for(300);
+    assert_eq!(world.record(&key).state, State::Expired);
+    assert!(world.ports.recipient.requests().is_empty());
+    assert_eq!(world.run_of(&order).tally.expired, 1);
+    assert!(world.ports.queue.dead_letters().iter().any(|letter| letter.body.contains("expired")));
+}
+
+#[test]
+fn c41_a_delivery_is_released_only_so_often() {
+    let world = World::new();
+    let key = world.dead("acme", "evt", "books", EXHAUSTED);
+    for redrive in 1..=3 {
+        world.ports.recipient.react(&key.delivery_id, [500; 3].map(Reaction::answer));
+        world.pass(1);
+        world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
+        world.run_for(3600);
+        let record = world.record(&key);
+        assert_eq!(
+            (record.state, record.redrives, record.attempts_made),
+            (State::DeadLettered, redrive, 3 * redrive)
+        );
+    }
+    world.pass(1);
+    assert_eq!(world.plan(of("acme"), Reviews::default()).releasable(), 0);
+    let reviews = Reviews { beyond_limit: Some("agreed with the customer".to_owned()), ..Reviews::default() };
+    assert_eq!(world.plan(of("acme"), reviews).releasable(), 1);
+}
+
+#[test]
+fn a_crash_at_any_call_loses_no_release_and_repeats_none() {
+    const COUNT: usize = 6;
+    let mut calls = 0;
+    loop {
+        let world = World::new();
+        let keys = many(&world, "acme", COUNT);
+        let late = Delivery { deadline: Some(fixture::t(1)), ..fixture::delivery("acme", "late", "books") };
+        let late = world.dead_with(late, EXHAUSTED);
+        world.pass(2);
+        let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
+        let life = Life::of(calls);
+        release_with(&world, &order, &life);
+        let died = life.is_over();
+        world.run_for(900);
+        let name = format!("dead after {calls} calls");
+        assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, COUNT)]), "{name}");
+        assert_eq!(world.record(&late).state, State::Expired, "{name}");
+        assert_eq!(world.ports.recipient.requests().len(), COUNT, "{name}");
+        let run = world.run_of(&order);
+        assert_eq!((run.tally.released, run.tally.expired), (COUNT as u64, 1), "{name}");
+        assert!(run.is_finished(), "{name}");
+        assert_eq!(world.acts(&book("acme")), ["redrive_started by maria"], "{name}");
+        if !died {
+            assert!(calls > 20, "the release made only {calls} calls: the test saw nothing");
+            return;
+        }
+        calls += 1;
+    }
+}
+
+fn release_with(world: &World, order: &Order, life: &Life) {
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let (ledger, queue) = (Dying(ledger, life), Dying(queue, life));
+    let office = Dying(&world.office, life);
+    let releaser = Releaser { ledger: &ledger, queue: &queue, desk: Desk { office: &office, clock, dice } };
+    let _ = world.block(releaser.carry_out(&world.config, order, None));
+}
+
+#[test]
+fn two_reconcilers_at_once_release_each_once() {
+    let world = World::new();
+    let keys = many(&world, "acme", 50);
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
+    // Each begins with the order as it was before the other.
+    for _ in 0..2 {
+        release_with(&world, &order, &Life::of(usize::MAX));
+    }
+    world.run_for(600);
+    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 50)]));
+    assert_eq!(world.ports.recipient.requests().len(), 50);
+    assert_eq!(world.run_of(&order).tally.released, 50);
+}
+
+#[test]
+fn a_selection_means_what_it_names() {
+    let world = World::new();
+    many(&world, "acme", 3);
+    let night = world.dead("acme", "acme:2026-08-09", "crm", REFUSED);
+    world.pass(1);
+    let select = |change: fn(&mut Selection)| {
+        let mut selection = of("acme");
+        change(&mut selection);
+        let reviews = Reviews { permanent: Some("seen".to_owned()), ..Reviews::default() };
+        world.plan(selection, reviews).releasable()
+    };
+    assert_eq!(select(|_| {}), 4);
+    assert_eq!(
+        select(
+            |s| s.destination = Some("crm".to_owned()).map(|n| fixture::delivery("a", "b", &n).destination)
+        ),
+        1
+    );
+    assert_eq!(select(|s| s.reason = Some(REFUSED)), 1);
+    assert_eq!(select(|s| s.event_prefix = Some("acme:2026-08".to_owned())), 1);
+    assert_eq!(select(|s| s.since = Some(fixture::t(1))), 0);
+    assert_eq!(select(|s| s.until = Some(fixture::T0)), 0);
+    let named = Selection { deliveries: vec![night.delivery_id], ..of("acme") };
+    assert_eq!(world.plan(named, Reviews::default()).releasable(), 1);
+}
+
+/// The issue's own measure, on the virtual clock: 25,000 over three tenants, stopped at 40 %, resumed.
+#[test]
+fn twenty_five_thousand_dead_letters_are_released_exactly_once_at_their_rate() {
+    const RATE: usize = 50;
+    let world = World::new();
+    let own = many(&world, "acme", 5_000);
+    let others = [many(&world, "globex", 10_000), many(&world, "northwind", 10_000)].concat();
+    world.ports.ledger.take_journal();
+    world.pass(1);
+    let plan = world.plan(of("acme"), Reviews::default());
+    assert_eq!(plan.releasable(), 5_000);
+    assert!(world.ports.ledger.take_journal().is_empty());
+
+    let order = world.start(&plan, "50/s", None);
+    world.run_for(100);
+    let stopped_at = world.clock.now();
+    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "look at the first")).unwrap();
+    world.run_for(60);
+    let sent = world.ports.recipient.requests().len();
+    assert!((1_500..=3_000).contains(&sent), "{sent} of 5,000 were sent when it was stopped");
+    let late = world.ports.recipient.requests().iter().filter(|r| r.at > stopped_at).count();
+    assert_eq!(late, 0, "sent after the stop");
+    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "they are fine")).unwrap();
+    world.run_for(360);
+
+    assert_eq!(states(&world, &own), BTreeMap::from([(State::Succeeded, 5_000)]));
+    assert_eq!(world.ports.recipient.requests().len(), 5_000);
+    let OrderBody::Redrive(run) = order.body else { panic!("a run") };
+    assert_eq!(run.planned, 5_000);
+    assert!(world.ports.ledger.take_journal().iter().all(|write| {
+        let after = &write.after;
+        after.delivery.tenant.as_str() == "acme"
+    }));
+    assert_eq!(states(&world, &others), BTreeMap::from([(State::DeadLettered, 20_000)]));
+    let per_second = requests_by_second(&world);
+    let busiest = per_second.values().max().copied().unwrap_or_default();
+    assert!(busiest <= 2 * RATE, "{busiest} in one second at {RATE}/s");
+}
