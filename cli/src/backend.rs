@@ -38,12 +38,24 @@ pub(crate) enum Opened {
     Aws(Box<aws::AwsStore>),
 }
 
+impl Opened {
+    /// Whether a command itself carries out what it ordered. On AWS the functions alone do: operators
+    /// never write a delivery.
+    pub(crate) fn carries_out_orders(&self) -> bool {
+        match self {
+            Self::Embedded(_) => true,
+            #[cfg(feature = "aws")]
+            Self::Aws(_) => false,
+        }
+    }
+}
+
 /// Runs `$body` with the ledger and the queue of whichever backend is open.
 macro_rules! on_store {
     ($opened:expr, |$ledger:ident, $queue:pat_param| $body:expr) => {
-        match $opened {
+        match &$opened {
             $crate::backend::Opened::Embedded(store) => {
-                let ($ledger, $queue) = (&store, &store);
+                let ($ledger, $queue) = (store, store);
                 $body
             }
             #[cfg(feature = "aws")]
@@ -55,6 +67,27 @@ macro_rules! on_store {
     };
 }
 pub(crate) use on_store;
+
+/// Runs `$body` with the ledger and the office of whichever backend is open, where it has an office.
+macro_rules! on_office {
+    ($opened:expr, |$ledger:pat_param, $office:ident| $body:expr) => {
+        match &$opened {
+            $crate::backend::Opened::Embedded(store) => {
+                let ($ledger, $office) = (store, store);
+                $body
+            }
+            #[cfg(feature = "aws")]
+            $crate::backend::Opened::Aws(_) => Err($crate::backend::no_office()),
+        }
+    };
+}
+pub(crate) use on_office;
+
+/// The answer of a backend that keeps no orders, no audit and no revisions yet.
+#[cfg(feature = "aws")]
+pub(crate) fn no_office() -> Failure {
+    Failure::failed("this command is not built yet for --backend aws")
+}
 
 impl Backend {
     /// The embedded backend on this file.

@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use waybill_domain::fault::InvalidField;
+use waybill_service::acts::ActError;
 use waybill_service::ports::PortError;
 
 /// What `--help` says of the codes.
@@ -12,7 +13,8 @@ pub(crate) const CODES: &str = "Exit codes:
   0  done
   1  failed: it could not be done
   2  the input is wrong: a sentence says what and where
-  3  refused by a rule: such as another payload under an event_id that was published before";
+  3  refused by a rule: such as another payload under an event_id that was published before, or an act
+     beyond what its operator is authorised for; the sentence says what would lift it";
 
 /// The end of a command that said itself what there was to say. Of two, the later one here counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +54,11 @@ impl Failure {
         Self { exit: Exit::Failed, sentence: sentence.into() }
     }
 
+    /// A rule forbids it; the sentence says which one, and what would lift it.
+    pub(crate) fn refused(sentence: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, sentence: sentence.into() }
+    }
+
     /// The input is wrong.
     pub(crate) fn wrong_input(sentence: impl Into<String>) -> Self {
         Self { exit: Exit::WrongInput, sentence: sentence.into() }
@@ -73,6 +80,17 @@ impl From<PortError> for Failure {
 impl From<InvalidField> for Failure {
     fn from(invalid: InvalidField) -> Self {
         Self::wrong_input(invalid.to_string())
+    }
+}
+
+impl From<ActError> for Failure {
+    fn from(error: ActError) -> Self {
+        match error {
+            ActError::Invalid(invalid) => invalid.into(),
+            ActError::Refused(sentence) => Self::refused(sentence),
+            ActError::Unknown(sentence) => Self::failed(sentence),
+            ActError::Port(error) => error.into(),
+        }
     }
 }
 

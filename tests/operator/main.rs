@@ -1,8 +1,13 @@
-//! What operators do, on the virtual clock and the memory backend: redrive runs, the audit, revisions.
+//! What operators do, on the virtual clock and the memory backend: redrive runs, holds, endings, the
+//! audit, revisions; and the DLQ kept true.
 
 mod audit;
 mod dying;
+mod endings;
+mod holds;
 mod judging;
+mod publishing;
 mod redrive;
 mod revisions;
+mod sweep;
 mod world;

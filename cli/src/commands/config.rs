@@ -1,4 +1,5 @@
-//! `waybill config check`: every fault of the file at once, or what the file says in short.
+//! `waybill config check`: every fault of the file at once, or what the file says in short. Putting a
+//! configuration in force, and what was in force, stand in [`revisions`].
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use waybill_domain::address::Locality;
 use waybill_service::config::Config;
 use waybill_service::config_file::{self, ConfigFault, Rules, SecretStores};
 
-use super::Globals;
+use super::{Globals, revisions};
 use crate::backend::Backend;
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
@@ -30,6 +31,23 @@ pub(crate) enum Command {
         #[arg(long)]
         allow_local: bool,
     },
+    /// Put a file in force, as a revision of its own
+    Apply(revisions::Apply),
+    /// What would change if a file were put in force
+    Diff {
+        /// The configuration file
+        #[arg(default_value = DEFAULT_FILE)]
+        file: PathBuf,
+    },
+    /// A configuration as it was applied: the one in force, or an earlier one
+    Show {
+        /// Its revision, or its number in the history
+        revision: Option<String>,
+    },
+    /// Those that were in force, newest first: who, when and why
+    History,
+    /// Put an earlier configuration in force again
+    Rollback(revisions::Rollback),
 }
 
 /// Why a configuration is not there to be used.
@@ -44,7 +62,17 @@ pub(crate) enum Unusable {
 }
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::Check { file, allow_local } = command;
+    match command {
+        Command::Check { file, allow_local } => check(globals, file, allow_local).await,
+        Command::Apply(arguments) => revisions::apply(globals, arguments).await,
+        Command::Diff { file } => revisions::diff(globals, &file).await,
+        Command::Show { revision } => revisions::show(globals, revision.as_deref()).await,
+        Command::History => revisions::history(globals).await,
+        Command::Rollback(arguments) => revisions::roll_back(globals, arguments).await,
+    }
+}
+
+async fn check(globals: &Globals, file: PathBuf, allow_local: bool) -> Result<Exit, Failure> {
     let rules = rules(&globals.backend(), locality(allow_local))?;
     match (read(&file, rules), globals.output) {
         // Secrets may well be set only where the system runs: not a fault of the file.
@@ -60,20 +88,26 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             "producers": config.producers.keys().collect::<Vec<_>>(),
             "warnings": warnings(&config, rules).await,
         })),
-        (Err(Unusable::Faulty(faults)), Format::Json) => {
+        (Err(unusable), output) => return say(unusable, &file, output, "config check"),
+    }
+    Ok(Exit::Done)
+}
+
+/// Says why a file cannot be used, to a command that takes its name as an argument.
+pub(super) fn say(unusable: Unusable, file: &Path, output: Format, command: &str) -> Result<Exit, Failure> {
+    match (unusable, output) {
+        (Unusable::Faulty(faults), Format::Json) => {
             for ConfigFault { line, key, fault, rule } in faults {
                 out::json(&json!({ "line": line, "key": key, "fault": fault, "rule": rule }));
             }
-            return Ok(Exit::WrongInput);
+            Ok(Exit::WrongInput)
         }
-        // Here it is no option that names the file.
-        (Err(Unusable::Missing), _) => {
-            let sentence = format!("{}: there is no such file; config check FILE names it", file.display());
-            return Err(Failure::wrong_input(sentence));
+        (Unusable::Missing, _) => {
+            let sentence = format!("{}: there is no such file; {command} FILE names it", file.display());
+            Err(Failure::wrong_input(sentence))
         }
-        (Err(unusable), _) => return Err(unusable.of(&file)),
+        (unusable, _) => Err(unusable.of(file)),
     }
-    Ok(Exit::Done)
 }
 
 /// What a file is held to before it is put in force on a backend.
@@ -102,16 +136,20 @@ async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
 
 /// The configuration in `file`, or why there is none to be used.
 pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
+    config_file::parse(&text(file)?, rules).map_err(Unusable::Faulty)
+}
+
+/// The text of a file.
+pub(super) fn text(file: &Path) -> Result<String, Unusable> {
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))
-    })?;
-    config_file::parse(&text, rules).map_err(Unusable::Faulty)
+    })
 }
 
 impl Unusable {

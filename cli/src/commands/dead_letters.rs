@@ -1,14 +1,15 @@
-//! `waybill dead-letters summary` and `list`.
+//! `waybill dead-letters summary` and `list`; `close` and `resolve` stand in [`endings`].
 
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::order::Decision;
 use waybill_domain::outcome::FailureClass;
 use waybill_service::ports::{Catalogue, DeadLetterFilter};
 
-use super::deliveries::{destination, tenant};
 use super::listing::{PAGE, Rows};
-use super::{Globals, refused};
+use super::operator::Operator;
+use super::{Globals, destination, endings, refused, tenant};
 use crate::backend::on_store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -35,20 +36,38 @@ pub(crate) enum Command {
         #[arg(long, value_parser = reason)]
         reason: Option<DeadLetterReason>,
     },
+    /// End dead letters with which nothing will be done
+    Close(endings::Which),
+    /// End dead letters whose effect is known to stand: they succeeded
+    Resolve {
+        /// The recipient is known to have applied them
+        #[arg(long, required = true)]
+        applied: bool,
+        #[command(flatten)]
+        which: endings::Which,
+    },
 }
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Summary { tenant } => summary(globals, tenant.as_ref()).await,
         Command::List { tenant, destination, reason } => {
-            list(globals, DeadLetterFilter { tenant, destination, reason, ended_before: None }).await
+            let opened = globals.backend().open().await?;
+            let operator = Operator::of(globals, &opened, "dead-letters list").await?;
+            let tenant = operator.tenant(&opened, tenant.as_ref()).await?;
+            let filter = DeadLetterFilter { tenant, destination, reason, ended_before: None };
+            on_store!(opened, |ledger, _| list(ledger, globals, &operator, &filter).await)
         }
+        Command::Close(which) => endings::run(globals, which, Decision::Close).await,
+        Command::Resolve { applied: _, which } => endings::run(globals, which, Decision::Resolve).await,
     }
 }
 
 async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
     let opened = globals.backend().open().await?;
-    let groups = on_store!(opened, |ledger, _| ledger.dead_letter_summary(tenant).await)?;
+    let operator = Operator::of(globals, &opened, "dead-letters summary").await?;
+    let tenant = operator.tenant(&opened, tenant).await?;
+    let groups = on_store!(opened, |ledger, _| ledger.dead_letter_summary(tenant.as_ref()).await)?;
     match globals.output {
         Format::Json => groups.iter().for_each(|group| out::json(&facts::of_group(group))),
         Format::Table if groups.is_empty() => out::complain("no dead letters"),
@@ -57,16 +76,13 @@ async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-async fn list(globals: &Globals, filter: DeadLetterFilter) -> Result<Exit, Failure> {
-    on_store!(globals.backend().open().await?, |ledger, _| list_from(ledger, globals, &filter).await)
-}
-
-async fn list_from(
+async fn list(
     store: &impl Catalogue,
     globals: &Globals,
+    operator: &Operator,
     filter: &DeadLetterFilter,
 ) -> Result<Exit, Failure> {
-    let mut rows = Rows::new(globals, table::of_dead_letters);
+    let mut rows = Rows::new(globals, operator, table::of_dead_letters);
     let mut from = None;
     loop {
         let page = store.dead_letters(filter, PAGE, from.as_ref()).await?;
@@ -79,7 +95,7 @@ async fn list_from(
     Ok(Exit::Done)
 }
 
-fn reason(text: &str) -> Result<DeadLetterReason, String> {
+pub(super) fn reason(text: &str) -> Result<DeadLetterReason, String> {
     DeadLetterReason::try_from(text.to_owned()).map_err(|invalid| {
         use DeadLetterReason as R;
         let of_automation = [

@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
-use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger};
 
+use super::beside::{acts_about, replay};
 use super::listing::{PAGE, Rows};
+use super::operator::Operator;
 use super::owners::Owners;
-use super::{Globals, refused};
-use crate::backend::on_store;
+use super::{Globals, delivery_id, destination, moment, refused, tenant};
+use crate::backend::{Opened, on_store};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
-use crate::show::timeline::timeline;
+use crate::show::beside::Beside;
+use crate::show::timeline::told;
 use crate::show::{facts, table};
 use waybill_system::SystemClock;
 
@@ -33,7 +35,7 @@ pub(crate) enum Command {
         #[arg(long, value_parser = state)]
         state: Option<State>,
         /// Only those first queued since this time (RFC 3339), or within this span (24h)
-        #[arg(long, value_parser = since)]
+        #[arg(long, value_parser = moment)]
         since: Option<TimeMs>,
     },
     /// One delivery: its record, every attempt with its evidence, and what comes next
@@ -51,23 +53,29 @@ pub(crate) enum Command {
 }
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
     match command {
         Command::List { tenant, destination, state, since } => {
-            list(globals, Filter { tenant, destination, state, since }).await
+            let operator = Operator::of(globals, &opened, "deliveries list").await?;
+            let tenant = operator.tenant(&opened, tenant.as_ref()).await?;
+            let filter = Filter { tenant, destination, state, since };
+            on_store!(opened, |ledger, _| list(ledger, globals, &operator, &filter).await)
         }
         Command::Show { id, tenant, config } => {
-            let owners = Owners::of(config.as_deref(), &globals.backend())?;
-            show(globals, &id, tenant.as_ref(), &owners).await
+            let operator = Operator::of(globals, &opened, "deliveries show").await?;
+            let owners = Owners::of(config.as_deref(), &operator, &globals.backend())?;
+            show(globals, opened, &operator, &owners, &id, tenant.as_ref()).await
         }
     }
 }
 
-async fn list(globals: &Globals, filter: Filter) -> Result<Exit, Failure> {
-    on_store!(globals.backend().open().await?, |ledger, _| list_from(ledger, globals, &filter).await)
-}
-
-async fn list_from(store: &impl Catalogue, globals: &Globals, filter: &Filter) -> Result<Exit, Failure> {
-    let mut rows = Rows::new(globals, table::of_records);
+async fn list(
+    store: &impl Catalogue,
+    globals: &Globals,
+    operator: &Operator,
+    filter: &Filter,
+) -> Result<Exit, Failure> {
+    let mut rows = Rows::new(globals, operator, table::of_records);
     let mut from = None;
     loop {
         let page = store.list(filter, PAGE, from.as_ref()).await?;
@@ -82,62 +90,55 @@ async fn list_from(store: &impl Catalogue, globals: &Globals, filter: &Filter) -
 
 async fn show(
     globals: &Globals,
+    opened: Opened,
+    operator: &Operator,
+    owners: &Owners,
     id: &DeliveryId,
     tenant: Option<&TenantId>,
-    owners: &Owners,
 ) -> Result<Exit, Failure> {
-    let opened = globals.backend().open().await?;
-    on_store!(opened, |ledger, _| show_from(ledger, globals, id, tenant, owners).await)
-}
-
-async fn show_from(
-    store: &(impl Catalogue + Ledger),
-    globals: &Globals,
-    id: &DeliveryId,
-    tenant: Option<&TenantId>,
-    owners: &Owners,
-) -> Result<Exit, Failure> {
-    let is_wanted = |record: &Record| tenant.is_none_or(|tenant| record.delivery.tenant == *tenant);
-    let found: Vec<Record> = store.find(id).await?.into_iter().filter(is_wanted).collect();
-    if found.is_empty() {
-        let of = tenant.map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
-        let backend = globals.backend();
-        return Err(Failure::failed(format!("{backend}: there is no delivery {id}{of}")));
-    }
-    for record in &found {
-        let attempts = store.attempts(&record.delivery.key()).await?;
-        let owner = owners.owner(record);
+    let records = found(globals, &opened, operator, id, tenant).await?;
+    for record in &records {
+        let (config, now) = (operator.config_at_hand(), SystemClock.now());
+        let beside = Beside {
+            owner: owners.owner(record),
+            acts: acts_about(&opened, record).await?,
+            replay: config.and_then(|config| replay(config, record, now)),
+        };
+        let key = record.delivery.key();
+        let attempts = on_store!(opened, |ledger, _| ledger.attempts(&key).await)?;
         match globals.output {
-            Format::Table => out::line(timeline(record, &attempts, owner)),
-            Format::Json => out::json(&facts::of_delivery(record, &attempts, owner)),
+            Format::Table => out::line(told(record, &attempts, &beside)),
+            Format::Json => out::json(&beside.added_to(facts::of_delivery(record, &attempts, beside.owner))),
         }
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn tenant(text: &str) -> Result<TenantId, String> {
-    TenantId::parse(text).map_err(refused)
-}
-
-pub(super) fn destination(text: &str) -> Result<DestinationName, String> {
-    DestinationName::parse(text).map_err(refused)
-}
-
-fn delivery_id(text: &str) -> Result<DeliveryId, String> {
-    let hint = "; `waybill deliveries list` shows those of every event";
-    DeliveryId::parse(text).map_err(|invalid| refused(invalid) + hint)
+/// The deliveries of this ID that the operator may know of: one, unless two tenants' identifiers met.
+/// Somebody else's is answered as one that there is not.
+pub(super) async fn found(
+    globals: &Globals,
+    opened: &Opened,
+    operator: &Operator,
+    id: &DeliveryId,
+    tenant: Option<&TenantId>,
+) -> Result<Vec<Record>, Failure> {
+    if let Some(tenant) = tenant {
+        operator.book(opened, Some(tenant)).await?;
+    }
+    let mut records = on_store!(*opened, |ledger, _| ledger.find(id).await)?;
+    records.retain(|record| {
+        let of = &record.delivery.tenant;
+        operator.may_see(of) && tenant.is_none_or(|tenant| tenant == of)
+    });
+    if records.is_empty() {
+        let of = tenant.map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
+        let backend = globals.backend();
+        return Err(Failure::failed(format!("{backend}: there is no delivery {id}{of}")));
+    }
+    Ok(records)
 }
 
 fn state(text: &str) -> Result<State, String> {
     State::parse("state", text).map_err(refused)
-}
-
-fn since(text: &str) -> Result<TimeMs, String> {
-    if let Ok(span) = DurationMs::parse("since", text) {
-        return Ok(SystemClock.now().minus(span));
-    }
-    TimeMs::parse("since", text).map_err(|invalid| {
-        let rule = format!("{}, or a span such as 24h", invalid.rule);
-        refused(InvalidField { rule, ..invalid })
-    })
 }

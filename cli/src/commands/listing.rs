@@ -6,6 +6,7 @@ use waybill_domain::time::TimeMs;
 use waybill_service::ports::Clock as _;
 
 use super::Globals;
+use super::operator::Operator;
 use super::owners::Owners;
 use crate::out::{self, Format};
 use crate::show::facts;
@@ -28,8 +29,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(globals: &Globals, table: fn(&[Record], TimeMs) -> String) -> Self {
-        let owners = Owners::at_hand(&globals.backend());
+    pub(super) fn new(
+        globals: &Globals,
+        operator: &Operator,
+        table: fn(&[Record], TimeMs) -> String,
+    ) -> Self {
+        let owners = Owners::at_hand(operator, &globals.backend());
         Self { output: globals.output, table, owners, held: Vec::new(), is_cut: false, is_empty: true }
     }
 

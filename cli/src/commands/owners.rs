@@ -9,6 +9,7 @@ use waybill_service::config::Config;
 use waybill_service::config_file::Rules;
 
 use super::config::{DEFAULT_FILE, load, read};
+use super::operator::Operator;
 use crate::backend::Backend;
 use crate::exit::Failure;
 
@@ -16,17 +17,18 @@ use crate::exit::Failure;
 pub(super) struct Owners(Option<Config>);
 
 impl Owners {
-    /// From the file that is named, or from the default file if that is there and good.
-    pub(super) fn of(named: Option<&Path>, backend: &Backend) -> Result<Self, Failure> {
+    /// From the file that is named, or else as [`Owners::at_hand`].
+    pub(super) fn of(named: Option<&Path>, operator: &Operator, backend: &Backend) -> Result<Self, Failure> {
         match named {
             Some(file) => load(file, rules(backend)).map(|config| Self(Some(config))),
-            None => Ok(Self::at_hand(backend)),
+            None => Ok(Self::at_hand(operator, backend)),
         }
     }
 
-    /// From the default file if that is there and good.
-    pub(super) fn at_hand(backend: &Backend) -> Self {
-        Self(read(Path::new(DEFAULT_FILE), rules(backend)).ok())
+    /// From the configuration in force, or else from the default file if that is there and good.
+    pub(super) fn at_hand(operator: &Operator, backend: &Backend) -> Self {
+        let in_force = operator.config_at_hand().cloned();
+        Self(in_force.or_else(|| read(Path::new(DEFAULT_FILE), rules(backend)).ok()))
     }
 
     /// The owner of a delivery's destination.

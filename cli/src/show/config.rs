@@ -41,12 +41,12 @@ fn of_destination(destination: &Destination) -> String {
     )
 }
 
-fn list<T: ToString>(items: &[T]) -> String {
+pub(super) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A span as a configuration would write it: `24h`, not `1d00h`.
-fn span(span: DurationMs) -> String {
+pub(super) fn span(span: DurationMs) -> String {
     let ms = span.as_ms();
     let units = [("h", 3_600_000), ("m", 60_000), ("s", 1000)];
     match units.into_iter().find(|(_, unit)| ms >= *unit && ms.is_multiple_of(*unit)) {

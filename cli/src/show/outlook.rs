@@ -111,7 +111,9 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>)
     let ask = if doubt { "; the last attempt may have been applied: ask the recipient first" } else { "" };
     let mut sentences = vec![format!("{}{ask}", remedy(record, reason))];
     sentences.extend(owner.map(|owner| format!("The owner of {destination} is {}", escaped(owner))));
-    sentences.push("Releasing dead letters (waybill redrive) is not built in this version".to_owned());
+    let ways =
+        "To release it, begin with waybill redrive plan; to end it, waybill dead-letters close or resolve";
+    sentences.push(ways.to_owned());
     Outlook { next: format!("nothing: {why}; a person decides"), for_you: Some(sentences.join(". ")) }
 }
 

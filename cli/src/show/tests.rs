@@ -177,7 +177,7 @@ fn the_end_says_who_acknowledged_or_why_automation_stopped_and_what_a_person_can
             "  next         nothing: the last attempt failed in a way that a repeat does not mend \
          (authentication_rejected); a person decides",
             "  for you      correct the credentials or the secret on both sides. \
-         Releasing dead letters (waybill redrive) is not built in this version",
+         To release it, begin with waybill redrive plan; to end it, waybill dead-letters close or resolve",
         ],
     );
 
@@ -200,10 +200,8 @@ fn the_end_says_who_acknowledged_or_why_automation_stopped_and_what_a_person_can
     check(
         &removed,
         &[],
-        &[
-            "  for you      put acme-accounting back into the configuration if it was removed by mistake. Releasing \
-         dead letters (waybill redrive) is not built in this version",
-        ],
+        &["  for you      put acme-accounting back into the configuration if it was removed by mistake. To \
+         release it, begin with waybill redrive plan; to end it, waybill dead-letters close or resolve"],
     );
 }
 

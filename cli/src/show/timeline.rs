@@ -7,6 +7,7 @@ use waybill_domain::ending::{Disposition, Ending};
 use waybill_domain::outcome::{Applied, Verdict};
 use waybill_domain::time::TimeMs;
 
+use super::beside::{Beside, replay_in_words};
 use super::counted;
 use super::escape::{escaped, escaped_bytes};
 use super::evidence::deciding;
@@ -18,12 +19,26 @@ const MOST_SHOWN: usize = 100;
 /// The timeline of a record and the evidence of its failed attempts, with the destination's owner if
 /// somebody knows who that is. Ends without a line break.
 pub(crate) fn timeline(record: &Record, attempts: &[Attempt], owner: Option<&str>) -> String {
+    told(record, attempts, &Beside { owner, ..Beside::default() })
+}
+
+/// The same with everything that is known beside the record: what operators did stands where it
+/// happened.
+pub(crate) fn told(record: &Record, attempts: &[Attempt], beside: &Beside<'_>) -> String {
     let mut page = Page::default();
+    let mut acts = beside.acts.as_deref().unwrap_or_default().iter().peekable();
     head(&mut page, record);
     page.blank();
     page.event(record.delivery.first_queued_at, "queued", &queued(record));
     for attempt in attempts {
+        while let Some(act) = acts.next_if(|act| act.at <= attempt.started_at) {
+            page.event(act.at, act.title(), &act.text());
+        }
         failed(&mut page, record, attempts, attempt);
+    }
+    let ended_at = record.ended_at.filter(|_| record.disposition.is_some());
+    while let Some(act) = acts.next_if(|act| ended_at.is_none_or(|at| act.at <= at)) {
+        page.event(act.at, act.title(), &act.text());
     }
     if let Some(claim) = &record.claim {
         let text = format!("being made until {} at the latest", claim.lease_until);
@@ -35,9 +50,13 @@ pub(crate) fn timeline(record: &Record, attempts: &[Attempt], owner: Option<&str
     if let (Some(disposition), Some(at)) = (record.disposition, record.ended_at) {
         end(&mut page, record, disposition, at);
     }
+    acts.for_each(|act| page.event(act.at, act.title(), &act.text()));
     page.blank();
-    let outlook = outlook(record, owner);
+    let outlook = outlook(record, beside.owner);
     page.fact("next", &outlook.next);
+    if let Some(fate) = beside.replay {
+        page.fact("replay", &replay_in_words(fate));
+    }
     if let Some(for_you) = outlook.for_you {
         page.fact("for you", &for_you);
     }

@@ -9,20 +9,41 @@ use waybill_domain::authority::Book;
 use waybill_domain::delivery::Record;
 use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
 
-use crate::acts::{ActError, Desk};
+use crate::acts::{ActError, Desk, all_open};
 use crate::office::Office;
 use crate::ports::{Clock, Dice, Ledger, PortResult};
 use crate::steps::{Landing, MOST_ROUNDS, legal, write};
 
+/// What became of the wish to end a dead letter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EndingAct {
+    /// It was ordered now.
+    Done(Order),
+    /// The same had been ordered before.
+    Already(Order),
+}
+
+impl EndingAct {
+    /// The order as it stood then.
+    pub fn order(&self) -> &Order {
+        match self {
+            EndingAct::Done(order) | EndingAct::Already(order) => order,
+        }
+    }
+}
+
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
-    /// Orders that a dead letter be ended.
+    /// Orders that a dead letter be ended. The same order twice is one.
     pub async fn order_ending(
         &self,
         record: &Record,
         decision: Decision,
         by: &str,
         why: &str,
-    ) -> Result<Order, ActError> {
+    ) -> Result<EndingAct, ActError> {
+        if let Some(order) = self.standing(record, decision).await? {
+            return Ok(EndingAct::Already(order));
+        }
         let delivery = record.delivery.key();
         let Some(reason) = record.dead_letter_reason() else {
             let state = record.state;
@@ -50,9 +71,29 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         let body = OrderBody::Ending(EndingOrder { delivery, decision, signed, came_to: None });
         let change = Order::place(self.new_id("end")?, book, body);
         match self.enter(draft, Some(&change)).await? {
-            true => Ok(change.after),
+            true => Ok(EndingAct::Done(change.after)),
             false => Err(ActError::Refused(format!("{} is there already", change.after.id))),
         }
+    }
+
+    /// The order by which this dead letter was ended so, or is to be.
+    async fn standing(&self, record: &Record, decision: Decision) -> PortResult<Option<Order>> {
+        let is_such = |order: &Order| match &order.body {
+            OrderBody::Ending(ending) => {
+                ending.decision == decision && ending.delivery == record.delivery.key()
+            }
+            _ => false,
+        };
+        if let Some(id) = &record.ended_by {
+            let book = Book::Tenant(record.delivery.tenant.clone());
+            return Ok(self.office.order(&book, id).await?.filter(is_such));
+        }
+        // An older order was for an earlier dead letter: it was released and failed again since.
+        let is_of_this = |order: &Order| match &order.body {
+            OrderBody::Ending(ending) => record.ended_at.is_some_and(|at| at <= ending.signed.at),
+            _ => false,
+        };
+        Ok(all_open(self.office).await?.into_iter().find(|order| is_such(order) && is_of_this(order)))
     }
 }
 

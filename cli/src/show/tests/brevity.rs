@@ -38,10 +38,10 @@ fn what_the_line_above_says_is_not_said_again_and_what_differs_is() {
 fn the_owner_is_named_where_it_is_known() {
     let (refused, _) = attempted(&record(None), 401, 100);
     let expected = "correct the credentials or the secret on both sides. The owner of acme-accounting is books@acme. \
-                    Releasing";
+                    To release it";
     assert!(timeline(&refused, &[], Some("books@acme")).contains(expected));
     let facts = of_delivery(&refused, &[], Some("books@acme"));
-    assert!(facts["for_you"].as_str().unwrap().starts_with(expected.trim_end_matches("Releasing")));
+    assert!(facts["for_you"].as_str().unwrap().starts_with(expected.trim_end_matches("To release it")));
 }
 
 #[test]

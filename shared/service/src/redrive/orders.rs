@@ -49,6 +49,7 @@ impl RunAct {
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     /// Starts the run that a plan becomes. The same plan twice is one run.
     pub async fn start(&self, plan: &Plan, start: Start, by: &str, why: &str) -> Result<RunAct, ActError> {
+        plan.check(self.clock.now())?;
         let book = plan.selection.book();
         if let Some(order) = self.office.order(&book, &plan.run).await? {
             return Ok(RunAct::Already(order));

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use waybill_domain::audit;
 use waybill_domain::delivery::Record;
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{ConfigRevision, DestinationName};
 use waybill_domain::order::OrderId;
 use waybill_domain::redrive::{Bench, Fate, Reviews, Selection, judge};
@@ -54,6 +56,30 @@ pub struct Group {
 }
 
 impl Plan {
+    /// Whether it is one that [`plan`] can have made by `now`: a file may have been edited since.
+    pub fn check(&self, now: TimeMs) -> Result<(), InvalidField> {
+        if !self.run.as_str().starts_with("rdr_") {
+            return Err(InvalidField::new("run", "is not the ID of a run", "rdr_ and 26 digits"));
+        }
+        if self.made_at > now {
+            return Err(InvalidField::new("made_at", "is in the future", "the time when the plan was made"));
+        }
+        let rule = "at most made_at: what ended later is in no plan";
+        match self.selection.until {
+            Some(until) if until <= self.made_at => {}
+            Some(_) => return Err(InvalidField::new("selection.until", "is after made_at", rule)),
+            None => return Err(InvalidField::new("selection.until", "is missing", rule)),
+        }
+        let Reviews { permanent, ambiguous, beyond_limit } = &self.reviews;
+        let reviews = [("permanent", permanent), ("ambiguous", ambiguous), ("beyond_limit", beyond_limit)];
+        for (name, review) in reviews {
+            if let Some(text) = review {
+                audit::why(text).map_err(|invalid| invalid.of(format!("reviews.{name}")))?;
+            }
+        }
+        Ok(())
+    }
+
     /// How many share a fate.
     pub fn count(&self, fate: impl Fn(Fate) -> bool) -> u64 {
         self.groups.iter().filter(|group| fate(group.fate)).map(|group| group.count).sum()

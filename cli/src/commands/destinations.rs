@@ -1,0 +1,104 @@
+//! `waybill destinations list` and `show`: the recipients in the configuration in force, with whom to
+//! ask, what is held, and what is dead.
+
+use std::sync::Arc;
+
+use waybill_domain::destination::Destination;
+use waybill_domain::identity::DestinationName;
+use waybill_domain::order::{Order, OrderBody};
+use waybill_service::office::Office;
+use waybill_service::ports::{Catalogue, DeadLetterGroup};
+
+use super::holds::in_force;
+use super::operator::Operator;
+use super::{Globals, destination};
+use crate::backend::on_office;
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::show::destinations::{self as shown, Seen};
+
+/// What can be asked of destinations.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// All of them, one line each
+    List,
+    /// One of them
+    Show {
+        /// Its name in the configuration
+        #[arg(value_parser = destination)]
+        destination: DestinationName,
+    },
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
+    match command {
+        Command::List => {
+            let operator = Operator::of(globals, &opened, "destinations list").await?;
+            on_office!(opened, |ledger, office| {
+                let seen = all(ledger, office, &operator).await?;
+                match globals.output {
+                    Format::Json => seen.iter().for_each(|seen| out::json(&shown::facts(seen))),
+                    Format::Table if seen.is_empty() => out::complain("no destinations"),
+                    Format::Table => out::line(shown::of_all(&seen)),
+                }
+                Ok(Exit::Done)
+            })
+        }
+        Command::Show { destination } => {
+            let operator = Operator::of(globals, &opened, "destinations show").await?;
+            on_office!(opened, |ledger, office| {
+                let all = all(ledger, office, &operator).await?;
+                let Some(seen) = all.iter().find(|seen| seen.destination.name == destination) else {
+                    return Err(Failure::failed(format!("there is no destination {destination}")));
+                };
+                match globals.output {
+                    Format::Json => out::json(&shown::facts(seen)),
+                    Format::Table => out::line(shown::of_one(seen)),
+                }
+                Ok(Exit::Done)
+            })
+        }
+    }
+}
+
+/// Every destination that serves a tenant whose matters the operator may know of, and of each what is
+/// these tenants'.
+async fn all(
+    ledger: &impl Catalogue,
+    office: &impl Office,
+    operator: &Operator,
+) -> Result<Vec<Seen>, Failure> {
+    let config = operator.config()?;
+    let holds = in_force(office, operator).await?;
+    let mut dead = Vec::new();
+    if operator.is_across() {
+        dead = ledger.dead_letter_summary(None).await?;
+    } else {
+        for tenant in operator.tenants() {
+            dead.extend(ledger.dead_letter_summary(Some(tenant)).await?);
+        }
+    }
+    let seen = config.destinations.values().map(|destination| seen(destination, &holds, &dead, operator));
+    Ok(seen.filter(|seen| !seen.tenants.is_empty()).collect())
+}
+
+fn seen(
+    destination: &Arc<Destination>,
+    holds: &[Order],
+    dead: &[DeadLetterGroup],
+    operator: &Operator,
+) -> Seen {
+    let tenants: Vec<_> =
+        destination.tenants.iter().filter(|tenant| operator.may_see(tenant)).cloned().collect();
+    let is_about = |order: &&Order| match &order.body {
+        OrderBody::Hold(hold) => shown::touches(&hold.rule, &destination.name, &tenants),
+        _ => false,
+    };
+    Seen {
+        destination: destination.clone(),
+        holds: holds.iter().filter(is_about).cloned().collect(),
+        dead: dead.iter().filter(|group| group.destination == destination.name).cloned().collect(),
+        tenants,
+    }
+}

@@ -1,0 +1,101 @@
+//! `waybill dead-letters close` and `resolve`: a person ends dead letters.
+//!
+//! The order is entered with its audit entry; on the embedded backend it is also carried out at once,
+//! by the code of the reconciler's, which does it otherwise.
+
+use waybill_domain::delivery::Record;
+use waybill_domain::identity::{DeliveryId, TenantId};
+use waybill_domain::order::{CameTo, Decision, Order, OrderBody};
+use waybill_service::acts::ActError;
+use waybill_service::endings::{EndingAct, carry_out};
+use waybill_service::office::Office;
+use waybill_service::ports::Ledger;
+use waybill_system::SystemClock;
+
+use super::deliveries::found;
+use super::operator::{Operator, desk};
+use super::{Globals, delivery_id, tenant, why};
+use crate::backend::on_office;
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::show::orders;
+
+/// Which dead letters, and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// The delivery IDs (whd_…)
+    #[arg(required = true, value_parser = delivery_id)]
+    ids: Vec<DeliveryId>,
+    /// Only if they are this tenant's
+    #[arg(long, value_parser = tenant)]
+    tenant: Option<TenantId>,
+    /// Why, for the audit
+    #[arg(long, value_parser = why)]
+    why: String,
+}
+
+/// Ends each; of several ends the gravest counts, and the others are done all the same.
+pub(super) async fn run(globals: &Globals, which: Which, decision: Decision) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
+    let command = match decision {
+        Decision::Close => "dead-letters close",
+        Decision::Resolve => "dead-letters resolve",
+    };
+    let operator = Operator::of(globals, &opened, command).await?;
+    operator.name()?;
+    // Looked up before anything is done: a mistyped ID ends none of them.
+    let mut records = Vec::new();
+    for id in &which.ids {
+        let mut of_id = found(globals, &opened, &operator, id, which.tenant.as_ref()).await?;
+        if of_id.len() > 1 {
+            let sentence =
+                format!("{id} is a delivery of more than one tenant; --tenant says which is meant");
+            return Err(Failure::wrong_input(sentence));
+        }
+        records.append(&mut of_id);
+    }
+    let at_once = opened.carries_out_orders();
+    on_office!(opened, |ledger, office| {
+        let mut exit = Exit::Done;
+        for record in &records {
+            match end(ledger, office, &operator, record, decision, &which.why, at_once).await {
+                Ok((act, order)) => exit = exit.max(say(globals.output, &act, &order)),
+                Err(failure) => {
+                    exit = exit.max(failure.exit);
+                    out::complain(failure);
+                }
+            }
+        }
+        Ok(exit)
+    })
+}
+
+async fn end<L: Ledger, O: Office>(
+    ledger: &L,
+    office: &O,
+    operator: &Operator,
+    record: &Record,
+    decision: Decision,
+    why: &str,
+    at_once: bool,
+) -> Result<(EndingAct, Order), Failure> {
+    let act = desk(office).order_ending(record, decision, operator.name()?, why).await?;
+    let mut order = act.order().clone();
+    if at_once && order.is_open() {
+        carry_out(ledger, office, &SystemClock, &order).await?;
+        let gone = || ActError::Unknown(format!("the order {} cannot be read back", order.id));
+        order = office.order(&order.book, &order.id).await?.ok_or_else(gone)?;
+    }
+    Ok((act, order))
+}
+
+fn say(output: Format, act: &EndingAct, order: &Order) -> Exit {
+    let OrderBody::Ending(ending) = &order.body else { return Exit::Done };
+    let already = matches!(act, EndingAct::Already(_));
+    match output {
+        Format::Json => out::json(&orders::of_ending(order, ending, already)),
+        Format::Table => out::line(orders::ending_in_words(order, ending, already)),
+    }
+    // Somebody released or ended it in the meantime.
+    if ending.came_to == Some(CameTo::NoDeadLetter) { Exit::Failed } else { Exit::Done }
+}

@@ -1,0 +1,250 @@
+//! `waybill redrive`: plan (writes nothing), start from a plan, stop, resume, status.
+//!
+//! What is started is carried out by the reconciler, and goes on when this command has ended.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use waybill_domain::authority::Book;
+use waybill_domain::order::{Order, OrderBody, OrderId};
+use waybill_domain::redrive::{ReleaseRate, Run};
+use waybill_domain::time::TimeMs;
+use waybill_service::office::Office;
+use waybill_service::ports::Clock as _;
+use waybill_service::redrive::orders::{RunAct, Start};
+use waybill_service::redrive::plan::{Plan, Wish, plan};
+use waybill_system::SystemClock;
+
+use super::operator::{Operator, desk};
+use super::{Globals, refused, why};
+use crate::backend::on_office;
+use crate::exit::{Exit, Failure, in_words};
+use crate::out::{self, Format};
+use crate::show::{plan as show, runs};
+
+mod selection;
+
+pub(super) use selection::pattern;
+
+/// What can be done about releasing dead letters.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Count what a run would do, by destination and reason; changes nothing
+    Plan(selection::Arguments),
+    /// Start the run that a plan becomes; dead letters that ended later are not in it
+    Start {
+        /// The plan, as redrive plan --save FILE kept it
+        plan: PathBuf,
+        /// How many are released, for each destination, such as 20/s, 600/m or 1000/h
+        #[arg(long, value_parser = rate)]
+        rate: ReleaseRate,
+        /// Release this many first, and wait for a review: resume releases the rest
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+        sample: Option<u64>,
+        /// Release nothing before this time (RFC 3339)
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        not_before: Option<TimeMs>,
+        /// Why, for the audit
+        #[arg(long, value_parser = why)]
+        why: String,
+    },
+    /// Stop a run: what it released and was not sent yet is held
+    Stop(About),
+    /// Let a stopped, halted or sampled run go on
+    Resume(About),
+    /// Where a run stands, or all of them
+    Status {
+        /// The run (rdr_…)
+        #[arg(value_parser = run_id)]
+        run: Option<OrderId>,
+    },
+}
+
+/// Which run, and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct About {
+    /// The run (rdr_…)
+    #[arg(value_parser = run_id)]
+    run: OrderId,
+    /// Why, for the audit
+    #[arg(long, value_parser = why)]
+    why: String,
+}
+
+pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Plan(arguments) => make_plan(globals, arguments).await,
+        Command::Start { plan, rate, sample, not_before, why } => {
+            start(globals, &plan, Start { rate, sample, not_before }, &why).await
+        }
+        Command::Stop(About { run, why }) => {
+            let opened = globals.backend().open().await?;
+            let operator = Operator::of(globals, &opened, "redrive stop").await?;
+            on_office!(opened, |_, office| {
+                let books = operator.books(office).await?;
+                let act = desk(office).stop(&run, &books, operator.name()?, &why).await?;
+                Ok(say(globals.output, &act, "stopped"))
+            })
+        }
+        Command::Resume(About { run, why }) => {
+            let opened = globals.backend().open().await?;
+            let operator = Operator::of(globals, &opened, "redrive resume").await?;
+            on_office!(opened, |_, office| {
+                let books = operator.books(office).await?;
+                let act = desk(office).resume(&run, &books, operator.name()?, &why).await?;
+                Ok(say(globals.output, &act, "resumed"))
+            })
+        }
+        Command::Status { run } => status(globals, run.as_ref()).await,
+    }
+}
+
+async fn make_plan(globals: &Globals, arguments: selection::Arguments) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
+    let operator = Operator::of(globals, &opened, "redrive plan").await?;
+    let (mut selection, reviews, save) = arguments.read();
+    selection.tenant = operator.tenant(&opened, selection.tenant.as_ref()).await?;
+    on_office!(opened, |ledger, office| {
+        let by = operator.name()?.to_owned();
+        let wish = Wish { run: desk(office).new_id("rdr")?, by, selection, reviews };
+        let made = plan(ledger, operator.config()?, wish, SystemClock.now()).await?;
+        if let Some(file) = &save {
+            keep(file, &made)?;
+        }
+        match globals.output {
+            Format::Table => out::line(show::of_plan(&made, save.as_deref())),
+            Format::Json => out::json(&show::facts(&made, save.as_deref())),
+        }
+        Ok(Exit::Done)
+    })
+}
+
+fn keep(file: &Path, plan: &Plan) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(plan).expect("a plan has only string keys");
+    text.push('\n');
+    std::fs::write(file, text)
+        .map_err(|error| Failure::failed(format!("{}: {}", file.display(), in_words(&error))))
+}
+
+/// A plan is a file, and may have been edited: whose matter it is counts as it stands there, and so does
+/// the operator's authority.
+async fn start(globals: &Globals, file: &Path, start: Start, why: &str) -> Result<Exit, Failure> {
+    let plan = read(file)?;
+    let opened = globals.backend().open().await?;
+    let operator = Operator::of(globals, &opened, "redrive start").await?;
+    operator.check(&opened, &plan.selection.book()).await?;
+    plan.check(SystemClock.now())
+        .map_err(|invalid| Failure::wrong_input(format!("{}: {invalid}", file.display())))?;
+    on_office!(opened, |_, office| {
+        let act = desk(office).start(&plan, start, operator.name()?, why).await?;
+        Ok(say(globals.output, &act, "started"))
+    })
+}
+
+fn read(file: &Path) -> Result<Plan, Failure> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::wrong_input(format!(
+            "{shown}: there is no such plan; waybill redrive plan --save {shown} makes one"
+        )),
+        _ => Failure::wrong_input(format!("{shown}: {}", in_words(&error))),
+    })?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::wrong_input(format!("{shown}: is not a plan of a redrive: {error}")))
+}
+
+fn say(output: Format, act: &RunAct, done: &str) -> Exit {
+    let (order, already) = (act.order(), matches!(act, RunAct::Already(_)));
+    let Some(run) = run_of(order) else { return Exit::Done };
+    match output {
+        Format::Json => {
+            let mut facts = runs::facts(order, run);
+            facts.insert("already".to_owned(), already.into());
+            out::json(&facts);
+        }
+        Format::Table => {
+            let was = if already { format!("was {done} already") } else { done.to_owned() };
+            out::line(format_args!("{} {was}", order.id));
+            out::line(runs::of_run(order, run));
+        }
+    }
+    Exit::Done
+}
+
+fn run_of(order: &Order) -> Option<&Run> {
+    match &order.body {
+        OrderBody::Redrive(run) => Some(run),
+        _ => None,
+    }
+}
+
+async fn status(globals: &Globals, id: Option<&OrderId>) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
+    let operator = Operator::of(globals, &opened, "redrive status").await?;
+    on_office!(opened, |_, office| {
+        let books = operator.books(office).await?;
+        let Some(id) = id else { return all(globals.output, office, &books).await };
+        let order = desk(office).find(id, &books).await?;
+        let Some((order, run)) = order.as_ref().and_then(|order| Some((order, run_of(order)?))) else {
+            return Err(Failure::failed(format!("there is no redrive run {id}")));
+        };
+        match globals.output {
+            Format::Json => out::json(&runs::facts(order, run)),
+            Format::Table => out::line(runs::of_run(order, run)),
+        }
+        Ok(Exit::Done)
+    })
+}
+
+async fn all(output: Format, office: &impl Office, books: &[Book]) -> Result<Exit, Failure> {
+    let mut orders = orders_of(office, books, |order| run_of(order).is_some()).await?;
+    // Newest first: an identifier begins with its time.
+    orders.sort_by(|a, b| b.id.cmp(&a.id));
+    let found: Vec<(&Order, &Run)> =
+        orders.iter().filter_map(|order| Some((order, run_of(order)?))).collect();
+    match output {
+        Format::Json => found.iter().for_each(|(order, run)| out::json(&runs::facts(order, run))),
+        Format::Table if found.is_empty() => out::complain("no redrive runs"),
+        Format::Table => out::line(runs::of_runs(&found)),
+    }
+    Ok(Exit::Done)
+}
+
+/// How many orders are read at once.
+const PAGE: usize = 100;
+
+/// The orders of these books that are meant, newest first within each.
+pub(super) async fn orders_of(
+    office: &impl Office,
+    books: &[Book],
+    is_meant: impl Fn(&Order) -> bool,
+) -> Result<Vec<Order>, Failure> {
+    let mut found = Vec::new();
+    for book in books {
+        let mut from = None;
+        loop {
+            let page = office.orders(Some(book), PAGE, from.as_ref()).await?;
+            found.extend(page.items.into_iter().filter(&is_meant));
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn rate(text: &str) -> Result<ReleaseRate, String> {
+    ReleaseRate::parse("rate", text).map_err(refused)
+}
+
+fn time(text: &str) -> Result<TimeMs, String> {
+    TimeMs::parse("not-before", text).map_err(refused)
+}
+
+fn run_id(text: &str) -> Result<OrderId, String> {
+    match OrderId::parse(text) {
+        Ok(id) if text.starts_with("rdr_") => Ok(id),
+        _ => Err("is not the ID of a run (rdr_ and 26 digits; waybill redrive status shows them)".to_owned()),
+    }
+}

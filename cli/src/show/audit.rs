@@ -1,0 +1,41 @@
+//! Entries of the audit.
+
+use serde_json::{Value, json};
+use waybill_domain::audit::Entry;
+
+use super::escape::escaped;
+use super::or_dash;
+use super::table::table;
+
+/// Entries, one row each. JSON has their details and their chain.
+pub(crate) fn of_entries(entries: &[Entry]) -> String {
+    let header = ["AT", "BOOK", "WHO", "ACT", "SUBJECT", "WHY"];
+    let rows = entries.iter().map(|entry| {
+        [
+            entry.at.to_string(),
+            format!("{} {}", entry.book, entry.seq),
+            escaped(&entry.who),
+            entry.act.to_string(),
+            escaped(&entry.subject),
+            or_dash(entry.why.as_deref().map(escaped)),
+        ]
+    });
+    table(header, rows)
+}
+
+/// One entry, with everything that its hash covers.
+pub(crate) fn of_entry(entry: &Entry) -> Value {
+    json!({
+        "id": entry.id,
+        "book": entry.book.as_str(),
+        "seq": entry.seq,
+        "at": entry.at.to_string(),
+        "who": entry.who,
+        "act": entry.act.as_str(),
+        "subject": entry.subject,
+        "why": entry.why,
+        "details": entry.details,
+        "previous": entry.previous,
+        "hash": entry.hash,
+    })
+}

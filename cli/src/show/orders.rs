@@ -1,0 +1,114 @@
+//! Holds, and the ends that persons gave to dead letters.
+
+use serde_json::{Map, Value, json};
+use waybill_domain::hold::HoldRule;
+use waybill_domain::order::{CameTo, Decision, EndingOrder, Hold, Order, Signed};
+
+use super::escape::escaped;
+use super::or_dash;
+use super::table::table;
+
+/// Who signed something, when and why.
+pub(crate) fn signed(signed: &Signed) -> Value {
+    json!({ "by": signed.by, "at": signed.at.to_string(), "why": signed.why })
+}
+
+/// What a hold keeps back, in words.
+pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
+    match rule {
+        HoldRule::Destination(name) => format!("destination {name}"),
+        HoldRule::Tenant(tenant) => format!("tenant {tenant}"),
+        HoldRule::Type { types, payload_version, tenant } => {
+            let version = payload_version.map_or_else(String::new, |v| format!(" with payload version {v}"));
+            let of = tenant.as_ref().map_or_else(String::new, |tenant| format!(" of tenant {tenant}"));
+            format!("type {types}{version}{of}")
+        }
+        HoldRule::All => "everything".to_owned(),
+        HoldRule::Suspended(name) => format!("destination {name}, suspended by automation"),
+        HoldRule::Run(run) => format!("what {run} released"),
+    }
+}
+
+/// Holds, one row each.
+pub(crate) fn of_holds(holds: &[(&Order, &Hold)]) -> String {
+    let header = ["HOLD", "KEEPS BACK", "REASON", "SINCE", "BY", "WHY", "LIFTED"];
+    let rows = holds.iter().map(|(order, hold)| {
+        let lifted = hold.lifted.as_ref();
+        let lifted = lifted.map(|by| format!("{} by {}: {}", by.at, escaped(&by.by), escaped(&by.why)));
+        [
+            order.id.to_string(),
+            rule_in_words(&hold.rule),
+            hold.rule.reason().as_str().to_owned(),
+            hold.placed.at.to_string(),
+            escaped(&hold.placed.by),
+            escaped(&hold.placed.why),
+            or_dash(lifted),
+        ]
+    });
+    table(header, rows)
+}
+
+/// One hold.
+pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
+    let rule = match &hold.rule {
+        HoldRule::Destination(name) | HoldRule::Suspended(name) => json!({ "destination": name.as_str() }),
+        HoldRule::Tenant(tenant) => json!({ "tenant": tenant.as_str() }),
+        HoldRule::Type { types, payload_version, tenant } => json!({
+            "type": types.to_string(),
+            "payload_version": payload_version,
+            "tenant": tenant.as_ref().map(|tenant| tenant.as_str()),
+        }),
+        HoldRule::All => json!("all"),
+        HoldRule::Run(run) => json!({ "run": run }),
+    };
+    let facts = json!({
+        "hold": order.id.as_str(),
+        "book": order.book.as_str(),
+        "keeps_back": rule,
+        "reason": hold.rule.reason().as_str(),
+        "placed": signed(&hold.placed),
+        "lifted": hold.lifted.as_ref().map(signed),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}
+
+/// What became of an order to end a dead letter.
+pub(crate) fn of_ending(order: &Order, ending: &EndingOrder, already: bool) -> Value {
+    json!({
+        "order": order.id.as_str(),
+        "delivery_id": ending.delivery.delivery_id.as_str(),
+        "tenant": ending.delivery.tenant.as_str(),
+        "decision": match ending.decision {
+            Decision::Close => "close",
+            Decision::Resolve => "resolve",
+        },
+        "ordered": signed(&ending.signed),
+        "already": already,
+        "came_to": ending.came_to.map(|came_to| match came_to {
+            CameTo::Done => "done",
+            CameTo::NoDeadLetter => "no_dead_letter",
+        }),
+    })
+}
+
+/// The same in a sentence.
+pub(crate) fn ending_in_words(order: &Order, ending: &EndingOrder, already: bool) -> String {
+    let id = &ending.delivery.delivery_id;
+    let done = match ending.decision {
+        Decision::Close => "closed",
+        Decision::Resolve => "resolved",
+    };
+    let Signed { by, at, why } = &ending.signed;
+    let before = match already {
+        true => format!(" already, by {} at {at}: {}", escaped(by), escaped(why)),
+        false => String::new(),
+    };
+    match ending.came_to {
+        Some(CameTo::Done) => format!("{id}: {done}{before}"),
+        Some(CameTo::NoDeadLetter) => format!("{id}: is no dead letter any more: nothing was done"),
+        None => format!("{id}: to be {done} by the reconciler ({}){before}", order.id),
+    }
+}

@@ -1,0 +1,144 @@
+//! Redrive runs: where each stands, and what it came to so far.
+
+use serde_json::{Map, Value, json};
+use waybill_domain::order::{Order, Signed};
+use waybill_domain::redrive::{Run, Standing};
+
+use super::escape::escaped;
+use super::orders::signed;
+use super::plan::{reviews, selection_facts, selection_in_words};
+use super::table::table;
+
+/// Runs, one row each.
+pub(crate) fn of_runs(runs: &[(&Order, &Run)]) -> String {
+    let header =
+        ["RUN", "BOOK", "STANDING", "RELEASED", "EXPIRED", "BLOCKED", "RATE", "STARTED", "BY", "WHY"];
+    let rows = runs.iter().map(|(order, run)| {
+        [
+            order.id.to_string(),
+            order.book.to_string(),
+            run.standing.as_str().to_owned(),
+            format!("{} of {}", run.tally.released, run.planned),
+            run.tally.expired.to_string(),
+            run.tally.blocked.to_string(),
+            run.rate.to_string(),
+            run.started.at.to_string(),
+            escaped(&run.started.by),
+            escaped(&run.started.why),
+        ]
+    });
+    table(header, rows)
+}
+
+/// One run for people.
+pub(crate) fn of_run(order: &Order, run: &Run) -> String {
+    let Signed { by, at, why } = &run.started;
+    let mut lines = vec![
+        format!("{}  {}", order.id, standing(run)),
+        format!("  means     dead letters {}", selection_in_words(&run.selection)),
+        format!("  started   {at} by {}: {}", escaped(by), escaped(why)),
+        format!("  pace      {} for each destination{}", run.rate, limits(run)),
+        format!(
+            "  came to   {} of {} released, {} expired, {} blocked",
+            run.tally.released, run.planned, run.tally.expired, run.tally.blocked
+        ),
+        format!("  outcomes  {}", outcomes(run)),
+    ];
+    for (what, why) in reviews(&run.reviews) {
+        lines.push(format!("  reviewed  {what}: {}", escaped(why)));
+    }
+    for (name, lane) in &run.lanes {
+        let left = match (lane.done, lane.next_at) {
+            (true, _) => "all of it was judged".to_owned(),
+            (false, Some(at)) => format!("its next release is due at {at} at the earliest"),
+            (false, None) => "nothing was released yet".to_owned(),
+        };
+        lines.push(format!("  to {name}: {left}"));
+    }
+    lines.join("\n")
+}
+
+/// One run for programs.
+pub(crate) fn facts(order: &Order, run: &Run) -> Map<String, Value> {
+    let lanes = run.lanes.iter().map(|(name, lane)| {
+        let next = lane.next_at.map(|at| at.to_string());
+        (name.to_string(), json!({ "judged": lane.done, "next_release_at": next }))
+    });
+    let (delivered, failed) = seen(run);
+    let (since, by, why) = match &run.standing {
+        Standing::Running => (None, None, None),
+        Standing::Stopped(signed) | Standing::Halted(signed) => {
+            (Some(signed.at), Some(&signed.by), Some(&signed.why))
+        }
+        Standing::Sampled(at) | Standing::Finished(at) => (Some(*at), None, None),
+    };
+    let facts = json!({
+        "run": order.id.as_str(),
+        "book": order.book.as_str(),
+        "standing": run.standing.as_str(),
+        "standing_since": since.map(|at| at.to_string()),
+        "standing_by": by,
+        "standing_why": why,
+        "selection": selection_facts(&run.selection),
+        "started": signed(&run.started),
+        "rate": run.rate.to_string(),
+        "sample": run.sample,
+        "not_before": run.not_before.map(|at| at.to_string()),
+        "reviews": run.reviews,
+        "planned": run.planned,
+        "released": run.tally.released,
+        "expired": run.tally.expired,
+        "blocked": run.tally.blocked,
+        "last_outcomes": { "delivered": delivered, "failed": failed },
+        "destinations": lanes.collect::<Map<_, _>>(),
+    });
+    match facts {
+        Value::Object(facts) => facts,
+        _ => Map::new(),
+    }
+}
+
+/// Where it stands, and what a person can do where it waits for one.
+pub(crate) fn standing(run: &Run) -> String {
+    match &run.standing {
+        Standing::Running => match run.not_before {
+            Some(at) => format!("running, not before {at}"),
+            None => "running".to_owned(),
+        },
+        Standing::Stopped(Signed { by, at, why }) => {
+            format!(
+                "stopped at {at} by {}: {}; what it released and was not sent is held",
+                escaped(by),
+                escaped(why)
+            )
+        }
+        Standing::Halted(Signed { at, why, .. }) => {
+            format!(
+                "halted itself at {at}: {}; what it released and was not sent is held until a resume",
+                escaped(why)
+            )
+        }
+        Standing::Sampled(at) => {
+            format!("released its sample at {at}, and waits for a review: redrive resume")
+        }
+        Standing::Finished(at) => format!("finished at {at}"),
+    }
+}
+
+fn limits(run: &Run) -> String {
+    run.sample.map_or_else(String::new, |sample| format!(", a sample of {sample} first"))
+}
+
+fn outcomes(run: &Run) -> String {
+    match seen(run) {
+        (0, 0) => "none seen yet".to_owned(),
+        (delivered, failed) => {
+            format!("of the last {}: {delivered} delivered, {failed} failed again", delivered + failed)
+        }
+    }
+}
+
+fn seen(run: &Run) -> (usize, usize) {
+    let delivered = run.outcomes.iter().filter(|delivered| **delivered).count();
+    (delivered, run.outcomes.len() - delivered)
+}

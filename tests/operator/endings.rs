@@ -1,0 +1,210 @@
+//! Dead letters that a person ends: ordered with an audit entry, carried out as often as it takes.
+
+use serde_json::json;
+use waybill_domain::delivery::{Record, State};
+use waybill_domain::ending::Disposition;
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
+use waybill_domain::redrive::{Reviews, Selection};
+use waybill_service::acts::{ActError, all_open};
+use waybill_service::endings::carry_out;
+use waybill_service::office::Office as _;
+use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
+use waybill_testkit::scripted::Reaction;
+
+use crate::dying::{Dying, Life};
+use crate::publishing::{posts, publish, refused, work};
+use crate::world::{REFUSED, World, book};
+
+const BOTH: [Decision; 2] = [Decision::Close, Decision::Resolve];
+
+/// Orders that a dead letter be ended; not carried out.
+fn order(world: &World, key: &DeliveryKey, decision: Decision) -> Order {
+    world
+        .block(world.desk().order_ending(&world.record(key), decision, "maria", "settled by phone"))
+        .unwrap();
+    let open = world.block(all_open(&world.office)).unwrap();
+    let ends = |order: &Order| matches!(&order.body, OrderBody::Ending(ending) if ending.delivery == *key);
+    open.into_iter().find(ends).expect("it is ordered")
+}
+
+fn came_to(world: &World, order: &Order) -> Option<CameTo> {
+    let stored = world.block(world.office.order(&order.book, &order.id)).unwrap().unwrap();
+    match stored.body {
+        OrderBody::Ending(EndingOrder { came_to, .. }) => came_to,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn carried_out(world: &World, order: &Order) {
+    world.block(carry_out(&world.ports.ledger, &world.office, &world.clock, order)).unwrap();
+}
+
+/// That the delivery stands as it was decided, by this order.
+fn stands_as_decided(record: &Record, order: &Order, decision: Decision, name: &str) {
+    let (state, disposition) = match decision {
+        Decision::Close => (State::DeadLettered, Disposition::Closed(REFUSED)),
+        Decision::Resolve => (State::Succeeded, Disposition::Resolved(REFUSED)),
+    };
+    assert_eq!((record.state, record.disposition), (state, Some(disposition)), "{name}");
+    assert_eq!(record.ended_by.as_ref(), Some(&order.id), "{name}");
+    assert_eq!(record.look_at, None, "{name}: nobody looks after it any more");
+}
+
+#[test]
+fn closed_and_resolved_are_out_of_the_counts_and_nothing_is_sent() {
+    for decision in BOTH {
+        let world = World::new();
+        let (key, other) = (refused(&world, "e", json!({})), refused(&world, "other", json!({})));
+        world.pass(60);
+        let order = order(&world, &key, decision);
+        world.run_for(300);
+        stands_as_decided(&world.record(&key), &order, decision, "ended");
+        assert_eq!(came_to(&world, &order), Some(CameTo::Done));
+        let entered = format!(
+            "{} by maria",
+            match decision {
+                Decision::Close => "closed",
+                Decision::Resolve => "resolved",
+            }
+        );
+        assert_eq!(world.acts(&book("acme")), [entered]);
+
+        let summary = world.block(world.ports.ledger.dead_letter_summary(None)).unwrap();
+        assert_eq!(summary.iter().map(|group| group.count).collect::<Vec<_>>(), [1]);
+        let listed = world.block(world.ports.ledger.dead_letters(&DeadLetterFilter::default(), 10, None));
+        let listed: Vec<DeliveryKey> =
+            listed.unwrap().items.iter().map(|record| record.delivery.key()).collect();
+        assert_eq!(listed, [other]);
+        let reviews = Reviews { permanent: Some("mended".to_owned()), ..Reviews::default() };
+        assert_eq!(world.plan(Selection::default(), reviews).releasable(), 1);
+        world.run_for(2 * 3600);
+        assert_eq!(posts(&world, &key), 1, "its first attempt alone");
+        assert_eq!(world.ports.queue.dead_letters().len(), 1, "its letter is swept");
+    }
+}
+
+#[test]
+fn an_order_whose_operator_died_at_once_is_carried_out_by_the_next_round() {
+    for decision in BOTH {
+        let world = World::new();
+        let key = refused(&world, "e", json!({}));
+        let order = order(&world, &key, decision);
+        assert!(world.record(&key).dead_letter_reason().is_some(), "an order writes no delivery");
+        assert_eq!(came_to(&world, &order), None);
+        world.round();
+        stands_as_decided(&world.record(&key), &order, decision, "after the round");
+        assert_eq!(came_to(&world, &order), Some(CameTo::Done));
+        assert_eq!(world.acts(&book("acme")).len(), 1);
+    }
+}
+
+#[test]
+fn whoever_carries_it_out_may_die_at_any_call() {
+    for decision in BOTH {
+        let mut was_whole = false;
+        for calls in 0..20 {
+            let name = format!("{decision:?}, dead after {calls} calls");
+            let world = World::new();
+            let key = refused(&world, "e", json!({}));
+            let order = order(&world, &key, decision);
+            let life = Life::of(calls);
+            let (ledger, office) = (Dying(&world.ports.ledger, &life), Dying(&world.office, &life));
+            was_whole = world.block(carry_out(&ledger, &office, &world.clock, &order)).is_ok();
+            world.pass(60);
+            world.round();
+            stands_as_decided(&world.record(&key), &order, decision, &name);
+            assert_eq!(came_to(&world, &order), Some(CameTo::Done), "{name}");
+            assert_eq!(world.acts(&book("acme")).len(), 1, "{name}");
+            assert_eq!(world.block(all_open(&world.office)).unwrap(), [], "{name}");
+            if was_whole {
+                break;
+            }
+        }
+        assert!(was_whole, "it never came to its end");
+    }
+}
+
+#[test]
+fn carried_out_twice_it_is_done_once() {
+    for decision in BOTH {
+        let world = World::new();
+        let key = refused(&world, "e", json!({}));
+        let order = order(&world, &key, decision);
+        carried_out(&world, &order);
+        let done = world.record(&key);
+        // Another reconciler that had read the order before, and its own next round.
+        world.pass(60);
+        carried_out(&world, &order);
+        world.round();
+        assert_eq!(world.record(&key), done);
+        assert_eq!(came_to(&world, &order), Some(CameTo::Done));
+        assert_eq!(world.acts(&book("acme")).len(), 1);
+    }
+}
+
+#[test]
+fn what_is_no_dead_letter_cannot_be_ended() {
+    let world = World::new();
+    let pending = publish(&world, "pending", json!({}));
+    let delivered = publish(&world, "delivered", json!({}));
+    work(&world, 1);
+    let open = publish(&world, "open", json!({}));
+    for key in [pending, delivered, open] {
+        let record = world.record(&key);
+        for decision in BOTH {
+            let error = world.block(world.desk().order_ending(&record, decision, "maria", "x")).unwrap_err();
+            let ActError::Refused(sentence) = error else { panic!("{error:?}") };
+            assert!(sentence.contains("only a dead letter can be ended"), "{sentence}");
+        }
+    }
+    assert!(world.acts(&book("acme")).is_empty());
+    assert_eq!(world.block(all_open(&world.office)).unwrap(), []);
+}
+
+#[test]
+fn an_order_means_the_dead_letter_that_was_decided_on_and_no_later_one() {
+    for decision in BOTH {
+        let world = World::new();
+        let key = refused(&world, "e", json!({}));
+        let order = order(&world, &key, decision);
+        // Before it is carried out, a run releases the delivery, and it is refused once more.
+        world.ports.recipient.react(&key.delivery_id, [Reaction::answer(403)]);
+        world.pass(60);
+        let reviews = Reviews { permanent: Some("mended".to_owned()), ..Reviews::default() };
+        let run = world.start(&world.plan(Selection::default(), reviews), "10/s", None);
+        let releaser = waybill_service::redrive::release::Releaser {
+            ledger: &world.ports.ledger,
+            queue: &world.ports.queue,
+            desk: world.desk(),
+        };
+        world.block(releaser.carry_out(&world.config, &run, None)).unwrap();
+        let released = world.record(&key);
+        assert_eq!(released.state, State::Retryable);
+        work(&world, 60);
+        let refused_again = world.record(&key);
+        assert_eq!(refused_again.state, State::DeadLettered);
+
+        carried_out(&world, &order);
+        assert_eq!(world.record(&key), refused_again, "{decision:?}");
+        assert_eq!(came_to(&world, &order), Some(CameTo::NoDeadLetter), "{decision:?}");
+    }
+}
+
+#[test]
+fn an_order_on_what_was_released_meanwhile_takes_nothing_back() {
+    let world = World::new();
+    let key = refused(&world, "e", json!({}));
+    let order = order(&world, &key, Decision::Close);
+    let reviews = Reviews { permanent: Some("mended".to_owned()), ..Reviews::default() };
+    let run = world.start(&world.plan(Selection::default(), reviews), "10/s", None);
+    let (ledger, queue, desk) = (&world.ports.ledger, &world.ports.queue, world.desk());
+    let releaser = waybill_service::redrive::release::Releaser { ledger, queue, desk };
+    world.block(releaser.carry_out(&world.config, &run, None)).unwrap();
+    let released = world.record(&key);
+    carried_out(&world, &order);
+    assert_eq!(world.record(&key), released);
+    assert_eq!(came_to(&world, &order), Some(CameTo::NoDeadLetter));
+    work(&world, 60);
+    assert_eq!(world.record(&key).state, State::Succeeded);
+}
