@@ -14,6 +14,7 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock as _, Inbox as _, Ports};
 use waybill_service::publish::{PublishError, Published, Publisher};
@@ -71,6 +72,7 @@ impl World {
             recipient: ScriptedRecipient::new(&clock),
             clock: clock.clone(),
             dice: FixedDice::showing(0.5),
+            desk: Desk::default(),
         };
         let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
         Self { clock, config, ports }

@@ -19,6 +19,7 @@ use waybill_http::{HttpRecipient, SystemResolver};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received, in_full};
 use waybill_service::publish::{PublishError, Published, Publisher};
@@ -92,6 +93,7 @@ impl Stage {
             recipient: HttpRecipient::new(clock.clone(), Locality::AllowLocal).with_secrets(TestSecret),
             clock: clock.clone(),
             dice: SeededDice::new("rehearsal", 7319),
+            desk: Desk::default(),
         };
         Ok(Self { clock, recipient, store, config, ports, voice, _folder: folder })
     }

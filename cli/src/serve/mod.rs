@@ -27,6 +27,7 @@ use waybill_domain::address::Locality;
 use waybill_domain::time::DurationMs;
 use waybill_http::HttpRecipient;
 use waybill_service::config::Config;
+use waybill_service::desk::Desk;
 use waybill_service::ports::Ports;
 
 use crate::backend::{Store, open_file};
@@ -80,6 +81,7 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
         recipient: HttpRecipient::new(SystemClock, settings.locality),
         clock: SystemClock,
         dice: SystemDice,
+        desk: Desk::default(),
     });
     let patience = longest_timeout(&config).as_std() + SETTLING;
     let poller = poll::Poller::new(ports.clone(), config.clone(), settings.concurrency);

@@ -3,7 +3,7 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`].
+//! (a record as an item), [`ledger`], `budgets`, `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`].
 
 pub mod clients;
 mod fault;
@@ -14,6 +14,7 @@ mod registry;
 pub mod payloads;
 mod ahead;
 pub mod ledger;
+mod budgets;
 mod looks;
 mod catalogue;
 pub mod queue;

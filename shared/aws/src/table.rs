@@ -8,6 +8,7 @@
 //! | `T#<tenant>#DAYS` | `<yyyy-mm-dd>` | the days that a tenant queued something on |
 //! | `TENANTS` | `<tenant>` | the tenants there are |
 //! | `HELD` | `<destination>` | the destinations that ever had something held |
+//! | `B#<destination>` | `BUDGET` | what is used of a destination's budget |
 //! | `CONFIG` | `CURRENT`, `REVISION#…` | the pointer to the configuration, and its history |
 //!
 //! | index (keys only) | partition | sort |
@@ -70,6 +71,8 @@ pub(crate) const ATTEMPT: &str = "ATTEMPT#";
 pub(crate) const TENANTS: &str = "TENANTS";
 /// The partition that names the destinations with something held.
 pub(crate) const HELD_TO: &str = "HELD";
+/// The sort key of what is used of a budget, in the partition of its destination.
+pub(crate) const BUDGET: &str = "BUDGET";
 /// The partition of the configuration.
 pub(crate) const CONFIG: &str = "CONFIG";
 /// The sort key of the configuration that is in force.

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::address::RecipientUrl;
+use crate::budget::Budget;
 use crate::fault::InvalidField;
 use crate::identity::{DestinationName, EventType, TenantId};
 use crate::outcome::StatusOverrides;
@@ -30,6 +31,8 @@ pub struct Destination {
     pub policy: Policy,
     /// The whole budget of one attempt, from connecting to the last byte that is read.
     pub timeout: DurationMs,
+    /// What it may be asked to bear; whatever comes, where there is none.
+    pub budget: Option<Budget>,
     /// What follows an attempt whose effect nobody knows.
     pub on_ambiguous: OnAmbiguous,
     /// Its own reading of single statuses.

@@ -8,7 +8,7 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], and at the edge
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], and at the edge
 //! [`retry_after`], [`signature`], [`address`].
 
 pub mod fault;
@@ -27,6 +27,7 @@ pub mod settle;
 pub mod handoff;
 pub mod repair;
 pub mod hold;
+pub mod budget;
 pub mod retry_after;
 pub mod signature;
 pub mod address;

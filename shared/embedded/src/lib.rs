@@ -12,8 +12,9 @@
 //! [`EmbeddedStore::arrivals`].
 //!
 //! Order of reading: `schema.sql`, [`EmbeddedStore`], then the threads (`writer`, `readers`), the
-//! ports on them (`ledger`, `catalogue`, `queue`, `inbox`) and at the edge `dlq`.
+//! ports on them (`ledger`, `budgets`, `catalogue`, `queue`, `inbox`) and at the edge `dlq`.
 
+mod budgets;
 mod catalogue;
 mod cursor;
 mod delivery;

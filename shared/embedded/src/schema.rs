@@ -11,6 +11,9 @@ pub const SCHEMA_VERSION: i64 = 1;
 
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// Tables that an older build of the same version neither makes nor minds.
+const ADDED: &str = include_str!("added.sql");
+
 /// `WAYB` in ASCII, kept as the file's `application_id`: whose file it is.
 const APPLICATION_ID: i64 = 0x5741_5942;
 
@@ -65,6 +68,7 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
+    tx.execute_batch(ADDED)?;
     tx.commit()?;
     Ok(conn)
 }

@@ -15,5 +15,7 @@ pub mod ingest;
 mod digest;
 mod notes;
 mod steps;
+pub mod desk;
 pub mod consume;
+mod release;
 pub mod reconcile;

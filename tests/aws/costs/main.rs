@@ -14,6 +14,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Inbox as _, Ledger as _, Ports};
 use waybill_service::publish::Publisher;
@@ -56,6 +57,7 @@ impl World {
             recipient: ScriptedRecipient::new(&clock),
             clock,
             dice: FixedDice::showing(0.5),
+            desk: Desk::default(),
         };
         Self { ports, config: config_file::parse(CONFIG, Locality::PublicOnly).unwrap(), meter }
     }

@@ -13,6 +13,7 @@ use waybill_domain::outcome::Outcome;
 use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::config_file;
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{
     Catalogue as _, Clock as _, Filter, Inbox as _, Outgoing, Ports, Queue as _, Recipient, Request,
@@ -80,6 +81,7 @@ impl Bench {
             recipient: recipient.clone(),
             clock: SystemClock,
             dice: SystemDice,
+            desk: Desk::default(),
         };
         let (sender, stop) = Stop::new();
         let poller = Poller::new(Arc::new(ports), config.clone(), NonZeroUsize::new(concurrency).unwrap());

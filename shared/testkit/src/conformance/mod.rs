@@ -7,6 +7,7 @@
 //! [`message_exam!`](crate::message_exam), which is the queue's exam without `polling`.
 //! Numbers in names are those of the list of known faults (`C15`…).
 
+pub mod budgets;
 pub mod changes;
 pub mod evidence;
 mod exam;

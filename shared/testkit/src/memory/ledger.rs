@@ -1,13 +1,14 @@
 //! The ledger in memory: every write is atomic, and every write is remembered.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::TimeMs;
-use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult};
+use waybill_service::ports::{Applied, Created, Cursor, KeptUsage, Ledger, Page, PortResult};
 
 use super::listing::{ascending, key, page};
 use super::rows::{Row, Rows};
@@ -47,6 +48,7 @@ pub struct MemoryLedger {
 pub(super) struct Store {
     pub(super) rows: Rows,
     conditions: Conditions,
+    pub(super) budgets: BTreeMap<DestinationName, KeptUsage>,
     index_lags: bool,
     journal: Vec<Write>,
 }
@@ -187,20 +189,35 @@ impl Ledger for MemoryLedger {
         Ok(page(due.collect(), limit, from))
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
         let store = self.store();
-        let held = store.rows.iter().filter(|(_, row)| {
-            let is_held = row.record.state.is_open() && row.record.hold.is_some();
-            is_held || store.index_lags
-        });
+        let held = store.rows.values().filter(|row| store.lists_as_held(row));
+        let names: BTreeSet<_> = held.map(|row| row.record.delivery.destination.clone()).collect();
+        Ok(names.into_iter().collect())
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        let store = self.store();
+        let held = store
+            .rows
+            .iter()
+            .filter(|(_, row)| row.record.delivery.destination == *destination && store.lists_as_held(row));
         let held = held.map(|(at, row)| {
-            let delivery = &row.record.delivery;
             // "~" sorts after every digit: what has no deadline comes last.
-            let deadline = delivery.deadline.map_or("~".to_owned(), ascending);
-            let parts =
-                [delivery.destination.as_str(), &deadline, at.tenant.as_str(), at.delivery_id.as_str()];
-            (key(parts), at.clone())
+            let deadline = row.record.delivery.deadline.map_or("~".to_owned(), ascending);
+            (key([&deadline, at.tenant.as_str(), at.delivery_id.as_str()]), at.clone())
         });
         Ok(page(held.collect(), limit, from))
+    }
+}
+
+impl Store {
+    fn lists_as_held(&self, row: &Row) -> bool {
+        self.index_lags || (row.record.state.is_open() && row.record.hold.is_some())
     }
 }

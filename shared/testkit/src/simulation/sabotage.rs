@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, RecordData, State};
-use waybill_domain::identity::{DeliveryKey, MessageId, WriteToken};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId, WriteToken};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
-    Applied, Burial, Created, Cursor, Inbox, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received,
-    Recipient, Request,
+    Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortResult, Queue,
+    Receipt, Received, Recipient, Request, UsageSet,
 };
 
 use crate::faults::Staged;
@@ -162,8 +163,32 @@ impl Ledger for Sabotaged<StagedLedger> {
         self.inner.staged.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.inner.staged.held(limit, from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.inner.staged.held_destinations().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.inner.staged.held(destination, limit, from).await
+    }
+}
+
+impl Budgets for Sabotaged<StagedLedger> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.inner.staged.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.inner.staged.set_usage(destination, expected, usage).await
     }
 }
 
