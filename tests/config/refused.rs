@@ -9,8 +9,8 @@ fn check(rows: &[(&str, &[&str])]) {
     }
 }
 
-const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, \
-                                on_ambiguous, statuses, keep_result";
+const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, concurrency, \
+                                rate, on_ambiguous, statuses, keep_result";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {

@@ -46,6 +46,12 @@ pub enum Sabotage {
     QueueDropsBurials,
     /// Evidence is not written.
     EvidenceIsDropped,
+    /// What is given back stays leased.
+    SlotsAreNotGivenBack,
+    /// Whoever gives a slot back frees another's, too.
+    ReleasesAnothersSlot,
+    /// Budgets are not compared when they are written.
+    UsageIsNotCompared,
 }
 
 /// A port of one actor, as a broken build would use it.
@@ -188,8 +194,26 @@ impl Budgets for Sabotaged<StagedLedger> {
         expected: u64,
         usage: &Usage,
     ) -> PortResult<UsageSet> {
+        let bare = &self.inner.bare;
+        let stored = bare.peek_usage(destination);
+        if self.breaks(Sabotage::SlotsAreNotGivenBack) && usage.leased() < stored.usage.leased() {
+            return Ok(UsageSet::Landed);
+        }
+        if self.breaks(Sabotage::ReleasesAnothersSlot) && usage.leased() < stored.usage.leased() {
+            return self.inner.staged.set_usage(destination, expected, &without_slots(usage)).await;
+        }
+        if self.breaks(Sabotage::UsageIsNotCompared) {
+            return self.inner.staged.set_usage(destination, stored.revision, usage).await;
+        }
         self.inner.staged.set_usage(destination, expected, usage).await
     }
+}
+
+/// What is used is read-only, too.
+fn without_slots(usage: &Usage) -> Usage {
+    let mut document = serde_json::to_value(usage).expect("what is used is a document");
+    document.as_object_mut().expect("an object").remove("slots");
+    serde_json::from_value(document).expect("its slots may be left out")
 }
 
 /// A record is read-only; as a document it is not.

@@ -74,6 +74,10 @@ impl Sight {
         }
         let case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(case), Some(told)) = (case.as_ref(), &self.told) else { return };
+        // Whoever frees a slot looks at others, too.
+        if case.wakeup.facts.key() != record.delivery.key() {
+            return;
+        }
         let now = self.clock.now();
         let scene = Scene {
             destination: self.config.destinations.get(&record.delivery.destination).map(Arc::as_ref),
