@@ -68,6 +68,13 @@ locals {
         Resource = [aws_dynamodb_table.ledger.arn]
       },
       {
+        # Whoever frees a slot of a budget releases what is held for want of it.
+        Sid      = "AskForHeld"
+        Effect   = "Allow"
+        Action   = ["dynamodb:Query"]
+        Resource = ["${aws_dynamodb_table.ledger.arn}/index/held"]
+      },
+      {
         Sid      = "ReadPayloadsAndConfiguration"
         Effect   = "Allow"
         Action   = ["s3:GetObject"]

@@ -198,6 +198,7 @@ run "no_role_has_more_than_it_takes" {
         BeFedByTheQueue              = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
         HandOff                      = ["sqs:SendMessage"]
         Ledger                       = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        AskForHeld                   = ["dynamodb:Query"]
         ReadPayloadsAndConfiguration = ["s3:GetObject"]
         TellMissingPayloads          = ["s3:ListBucket"]
         WriteLog                     = ["logs:CreateLogStream", "logs:PutLogEvents"]

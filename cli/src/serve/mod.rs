@@ -6,6 +6,7 @@
 //! next start, like after any crash.
 
 mod body;
+mod fair;
 mod ingest;
 mod lock;
 mod peer;
@@ -72,7 +73,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let store = open_file(data)?;
     lock.keep();
 
-    let config = Arc::new(settings.config);
+    let mut config = settings.config;
+    fair::share_workers(&mut config, settings.concurrency);
+    let config = Arc::new(config);
     let unusable = secrets::unusable(&config).await;
     unusable.iter().for_each(Unusable::log);
     let ports = Arc::new(ServePorts {

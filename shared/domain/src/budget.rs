@@ -86,16 +86,19 @@ struct Pace(i64);
 impl Pace {
     /// When the next one may start, at `now` or later.
     fn earliest(self, rate: Rate, now: TimeMs) -> TimeMs {
-        // No honest clock has promised anything beyond this.
-        let full_at = self.0.min(micros_of(now) + rate.per_us() + micros(MOST_AHEAD));
-        let from_us = full_at - (rate.per_us() - rate.spacing_us());
+        let from_us = self.full_at(rate, now) - (rate.per_us() - rate.spacing_us());
         now.max(TimeMs::from_unix_ms(from_us.div_euclid(1000) + i64::from(from_us.rem_euclid(1000) > 0)))
     }
 
     /// One starts at `at`.
     fn charge(&mut self, rate: Rate, at: TimeMs, now: TimeMs) {
-        let full_at = self.0.min(micros_of(now) + rate.per_us() + micros(MOST_AHEAD));
-        self.0 = full_at.max(micros_of(at)) + rate.spacing_us();
+        self.0 = self.full_at(rate, now).max(micros_of(at)) + rate.spacing_us();
+    }
+
+    /// What a clock promised that was wrong by more than we tolerate is not believed.
+    fn full_at(self, rate: Rate, now: TimeMs) -> i64 {
+        let honest = micros_of(now) + rate.per_us() + micros(MOST_AHEAD) + micros(TOLERATED);
+        if self.0 > honest { 0 } else { self.0 }
     }
 
     fn is_empty(&self) -> bool {
@@ -105,6 +108,9 @@ impl Pace {
 
 /// The longest time ahead for which a start is reserved: the longest delay of a message on SQS.
 const MOST_AHEAD: DurationMs = DurationMs::from_secs(900);
+
+/// How much further ahead a clock may have been.
+const TOLERATED: DurationMs = DurationMs::from_secs(60);
 
 /// How far ahead starts are reserved while others are under way that will reserve the next.
 const USUALLY_AHEAD: DurationMs = DurationMs::from_secs(1);

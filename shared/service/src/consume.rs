@@ -114,7 +114,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         time_left: DurationMs,
     ) -> PortResult<Verdict> {
         let key = wakeup.facts.key();
-        let approach = self.approach(config, wakeup);
+        let approach = self.approach(config, wakeup).await;
         let approach = approach.as_ref();
         let errand = Errand { config, message_id: message.message_id, wakeup, approach };
         for _ in 0..MOST_ROUNDS {

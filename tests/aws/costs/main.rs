@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic here is a red test")]
 
+mod budgeted;
 mod meter;
 
 use aws_sdk_dynamodb::config::Builder;

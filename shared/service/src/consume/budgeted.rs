@@ -1,6 +1,8 @@
 //! What comes between admission and claim: the payload, and a slot where the destination has a budget.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use waybill_domain::budget::Wanted;
 use waybill_domain::delivery::Record;
@@ -22,11 +24,22 @@ use crate::steps::{Landing, legal, write};
 use super::{Beginning, Consumer, Errand, Round, Verdict};
 
 impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R, C, D> {
-    /// The way to the counter where a slot will be asked for, so that a batch asks together.
-    pub(super) fn approach(&self, config: &Config, wakeup: &WakeUp) -> Option<Approach> {
+    /// The way to the counter where a slot will be asked for, so that a batch asks together: all of it
+    /// has set out before the first arrives.
+    pub(super) async fn approach(&self, config: &Config, wakeup: &WakeUp) -> Option<Approach> {
         let destination = config.destination(&wakeup.facts.destination, &wakeup.facts.tenant)?;
         destination.budget.as_ref()?;
-        Some(self.ports.desk.counter(&destination.name).approach())
+        let approach = self.ports.desk.counter(&destination.name).approach();
+        let mut is_second = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut is_second, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        Some(approach)
     }
 
     /// Begins an attempt: the payload, the slot, and then the claim. The slot is given back whatever

@@ -49,6 +49,7 @@ pub(super) struct Store {
     pub(super) rows: Rows,
     conditions: Conditions,
     pub(super) budgets: BTreeMap<DestinationName, KeptUsage>,
+    held: BTreeMap<DestinationName, BTreeSet<(String, DeliveryKey)>>,
     index_lags: bool,
     journal: Vec<Write>,
 }
@@ -76,8 +77,9 @@ impl MemoryLedger {
     pub fn overwrite(&self, record: Record) {
         let mut store = self.store();
         let Some(row) = store.rows.get_mut(&record.delivery.key()) else { return };
-        let before = Some(std::mem::replace(&mut row.record, record.clone()));
-        store.journal.push(Write { before, after: record });
+        let before = std::mem::replace(&mut row.record, record.clone());
+        store.reindex(&before, &record);
+        store.journal.push(Write { before: Some(before), after: record });
     }
 
     /// Forgets a payload, as a store that cleaned up too early does.
@@ -156,8 +158,9 @@ impl Ledger for MemoryLedger {
         if !is_as_expected {
             return Ok(Applied::Lost(Some(Box::new(row.record.clone()))));
         }
-        let before = Some(std::mem::replace(&mut row.record, change.after().clone()));
-        store.journal.push(Write { before, after: change.after().clone() });
+        let before = std::mem::replace(&mut row.record, change.after().clone());
+        store.reindex(&before, change.after());
+        store.journal.push(Write { before: Some(before), after: change.after().clone() });
         Ok(Applied::Landed)
     }
 
@@ -191,9 +194,11 @@ impl Ledger for MemoryLedger {
 
     async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
         let store = self.store();
-        let held = store.rows.values().filter(|row| store.lists_as_held(row));
-        let names: BTreeSet<_> = held.map(|row| row.record.delivery.destination.clone()).collect();
-        Ok(names.into_iter().collect())
+        if store.index_lags {
+            let all = store.rows.values().map(|row| row.record.delivery.destination.clone());
+            return Ok(all.collect::<BTreeSet<_>>().into_iter().collect());
+        }
+        Ok(store.held.iter().filter(|(_, held)| !held.is_empty()).map(|(name, _)| name.clone()).collect())
     }
 
     async fn held(
@@ -203,21 +208,38 @@ impl Ledger for MemoryLedger {
         from: Option<&Cursor>,
     ) -> PortResult<Page<DeliveryKey>> {
         let store = self.store();
-        let held = store
-            .rows
-            .iter()
-            .filter(|(_, row)| row.record.delivery.destination == *destination && store.lists_as_held(row));
-        let held = held.map(|(at, row)| {
-            // "~" sorts after every digit: what has no deadline comes last.
-            let deadline = row.record.delivery.deadline.map_or("~".to_owned(), ascending);
-            (key([&deadline, at.tenant.as_str(), at.delivery_id.as_str()]), at.clone())
-        });
-        Ok(page(held.collect(), limit, from))
+        if store.index_lags {
+            let of_it = store.rows.values().filter(|row| row.record.delivery.destination == *destination);
+            return Ok(page(of_it.map(|row| placed(&row.record)).collect(), limit, from));
+        }
+        let Some(held) = store.held.get(destination) else { return Ok(page(Vec::new(), limit, from)) };
+        let behind = held.iter().skip_while(|(order, _)| from.is_some_and(|from| *order <= from.0));
+        Ok(page(behind.take(limit + 1).cloned().collect(), limit, from))
     }
 }
 
 impl Store {
-    fn lists_as_held(&self, row: &Row) -> bool {
-        self.index_lags || (row.record.state.is_open() && row.record.hold.is_some())
+    /// Keeps the index of what is held in step with a record that changes.
+    fn reindex(&mut self, before: &Record, after: &Record) {
+        if is_held(before) == is_held(after) {
+            return;
+        }
+        let held = self.held.entry(after.delivery.destination.clone()).or_default();
+        match is_held(after) {
+            true => held.insert(placed(after)),
+            false => held.remove(&placed(after)),
+        };
     }
+}
+
+fn is_held(record: &Record) -> bool {
+    record.state.is_open() && record.hold.is_some()
+}
+
+/// Where a held delivery stands among those of its destination.
+fn placed(record: &Record) -> (String, DeliveryKey) {
+    let at = record.delivery.key();
+    // "~" sorts after every digit: what has no deadline comes last.
+    let deadline = record.delivery.deadline.map_or("~".to_owned(), ascending);
+    (key([&deadline, at.tenant.as_str(), at.delivery_id.as_str()]), at)
 }
