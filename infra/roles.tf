@@ -56,6 +56,7 @@ locals {
     # Fed by the queue; claims, sends, settles, hands off.
     consumer = [
       {
+        # The holds in force; and whoever frees a slot of a budget releases what is held for want of it.
         Sid      = "ReadHolds"
         Effect   = "Allow"
         Action   = ["dynamodb:Query"]

@@ -5,14 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::{Attempt, Next, Witness};
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::{DeadLetterReason, Ending};
-use waybill_domain::identity::{ConfigRevision, DeliveryKey, TenantId};
+use waybill_domain::identity::{ConfigRevision, DeliveryKey, DestinationName, TenantId};
 use waybill_domain::outcome::{Applied as Effect, FailureClass};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortError, PortResult, Ports};
+use waybill_service::desk::Desk;
+use waybill_service::ports::{
+    Applied, Budgets, Created, Cursor, KeptUsage, Ledger, Page, PortError, PortResult, Ports, UsageSet,
+};
 use waybill_service::publish::PublishError;
 use waybill_testkit::memory::MemoryLedger;
 use waybill_testkit::scripted::Reaction;
@@ -155,8 +159,32 @@ impl Ledger for Retried<'_> {
         self.ledger.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.ledger.held(limit, from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.ledger.held_destinations().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.ledger.held(destination, limit, from).await
+    }
+}
+
+impl Budgets for Retried<'_> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.ledger.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.ledger.set_usage(destination, expected, usage).await
     }
 }
 
@@ -171,6 +199,7 @@ fn consume_retried(twice: usize, foreign: bool) -> (World, Verdict) {
         recipient: recipient.clone(),
         clock: clock.clone(),
         dice: waybill_testkit::dice::SeededDice::new("own", 1),
+        desk: Desk::default(),
     };
     let incoming = Incoming { message_id: &message.message_id, body: &message.body };
     let verdict =
@@ -271,6 +300,7 @@ fn an_answer_that_was_written_down_counts_although_its_worker_died() {
             recipient: recipient.clone(),
             clock: clock.clone(),
             dice: waybill_testkit::dice::SeededDice::new("dying", 1),
+            desk: Desk::default(),
         };
         let incoming = Incoming { message_id: &message.message_id, body: &message.body };
         let left = world.block(Consumer { ports: &dying }.consume(

@@ -1,9 +1,10 @@
 //! The system on a virtual clock: real use cases, memory backend, scripted recipient.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use waybill_domain::address::Locality;
 use waybill_domain::attempt::Attempt;
@@ -14,6 +15,7 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock as _, Inbox as _, Ports};
 use waybill_service::publish::{PublishError, Published, Publisher};
@@ -71,6 +73,7 @@ impl World {
             recipient: ScriptedRecipient::new(&clock),
             clock: clock.clone(),
             dice: FixedDice::showing(0.5),
+            desk: Desk::default(),
         };
         let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
         Self { clock, config, ports }
@@ -93,11 +96,10 @@ impl World {
     /// Runs a future; the clock moves when it waits for it.
     pub(crate) fn block<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
         loop {
-            match future.as_mut().poll(&mut context) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => self.clock.set(self.clock.next_wait().expect("it waits for the clock")),
+            match poll_while_moving(future.as_mut()) {
+                Some(output) => return output,
+                None => self.clock.set(self.clock.next_wait().expect("it waits for the clock")),
             }
         }
     }
@@ -203,6 +205,29 @@ impl World {
     pub(crate) fn sent_after_ms(&self, id: &DeliveryId, from: TimeMs) -> Vec<u64> {
         let requests = self.ports.recipient.requests();
         requests.iter().filter(|r| r.delivery_id == *id).map(|r| r.at.since(from).as_ms()).collect()
+    }
+}
+
+/// Whether a future may go on without the clock moving.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Polls a future for as long as it moves; what it came to, or none while it waits for the clock.
+pub(crate) fn poll_while_moving<T>(mut future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    let flag = Arc::new(Flag::default());
+    let waker = Waker::from(flag.clone());
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(done) => return Some(done),
+            Poll::Pending if flag.0.swap(false, Ordering::SeqCst) => {}
+            Poll::Pending => return None,
+        }
     }
 }
 

@@ -9,8 +9,8 @@ fn check(rows: &[(&str, &[&str])]) {
     }
 }
 
-const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, \
-                                on_ambiguous, statuses, keep_result";
+const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, concurrency, \
+                                rate, on_ambiguous, statuses, keep_result";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -57,8 +57,6 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
 #[test]
 fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
     let of_a_destination = [
-        "concurrency = 8",
-        "rate = \"20/s\"",
         "schema = \"s.json\"",
         "suspend_after = 20",
         "gone = \"suspend\"",
@@ -118,6 +116,18 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
                (a whole number and one of ms, s, m, h, d, such as \"15s\")"],
         ),
         ("timeout = \"99ms\"", &["line 5: destinations.d.timeout: is 99ms (from 100ms to 60s)"]),
+        ("concurrency = 0", &["line 5: destinations.d.concurrency: is 0 (from 1 to 1000)"]),
+        ("concurrency = 1001", &["line 5: destinations.d.concurrency: is 1001 (from 1 to 1000)"]),
+        (
+            "rate = \"20\"",
+            &["line 5: destinations.d.rate: \"20\" is not a rate \
+               (a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\")"],
+        ),
+        (
+            "rate = \"0/m\"",
+            &["line 5: destinations.d.rate: \"0/m\" is not a rate \
+               (a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\")"],
+        ),
         ("timeout = \"61s\"", &["line 5: destinations.d.timeout: is 1m01s (from 100ms to 60s)"]),
         ("keep_result = \"yes\"", &["line 5: destinations.d.keep_result: is a text (true or false)"]),
         (

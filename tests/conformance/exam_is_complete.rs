@@ -1,8 +1,9 @@
 //! A check that no list names is a check that nobody sits.
 
-const GROUPS: [(&str, &str); 11] = [
+const GROUPS: [(&str, &str); 12] = [
     ("acts", include_str!("../../shared/testkit/src/conformance/acts.rs")),
     ("browsing", include_str!("../../shared/testkit/src/conformance/browsing.rs")),
+    ("budgets", include_str!("../../shared/testkit/src/conformance/budgets.rs")),
     ("changes", include_str!("../../shared/testkit/src/conformance/changes.rs")),
     ("evidence", include_str!("../../shared/testkit/src/conformance/evidence.rs")),
     ("indexes", include_str!("../../shared/testkit/src/conformance/indexes.rs")),

@@ -177,7 +177,8 @@ async fn a_record_that_cannot_be_read_needs_a_person_and_is_named() {
     }
     // Its neighbours are as well as before.
     assert_eq!(stored(&store, &whole.delivery.key()).await.unwrap().revision, 1);
-    assert_eq!(store.held(10, None).await.unwrap().items, [key]);
+    let books = &broken.delivery.destination;
+    assert_eq!(store.held(books, 10, None).await.unwrap().items, [key]);
 }
 
 #[tokio::test]
@@ -201,7 +202,8 @@ async fn a_cursor_of_another_listing_is_refused() {
     for event in ["a", "b"] {
         store_as(&store, &pending_event(event), |record| held(record, t(1))).await;
     }
-    let held = store.held(1, None).await.unwrap().next.unwrap();
+    let books = &pending_event("a").delivery.destination;
+    let held = store.held(books, 1, None).await.unwrap().next.unwrap();
     for cursor in [held, Cursor("nonsense".to_owned()), Cursor("look:[1]".to_owned())] {
         let error = store.due_for_look(t(1), 1, Some(&cursor)).await.unwrap_err();
         assert!(matches!(error, PortError::NeedsPerson { .. }), "{error:?}");

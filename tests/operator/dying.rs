@@ -7,14 +7,15 @@ use bytes::Bytes;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::audit::Entry;
 use waybill_domain::authority::Book;
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::{DeliveryId, DeliveryKey, MessageId, TenantId};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, MessageId, TenantId};
 use waybill_domain::order::{Order, OrderChange, OrderId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::office::{Entered, Office};
 use waybill_service::ports::{
-    Applied, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Ledger, Outgoing,
-    Page, PortError, PortResult, Queue,
+    Applied, Budgets, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter,
+    KeptUsage, Ledger, Outgoing, Page, PortError, PortResult, Queue, UsageSet,
 };
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue};
 
@@ -90,9 +91,36 @@ impl Ledger for Dying<'_, MemoryLedger> {
         self.0.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
         self.1.call()?;
-        self.0.held(limit, from).await
+        self.0.held_destinations().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.1.call()?;
+        self.0.held(destination, limit, from).await
+    }
+}
+
+impl Budgets for Dying<'_, MemoryLedger> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.1.call()?;
+        self.0.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.1.call()?;
+        self.0.set_usage(destination, expected, usage).await
     }
 }
 

@@ -11,8 +11,11 @@ use waybill_service::source::{ConfigError, ConfigSource};
 
 use crate::world::{World, tenant};
 
-const RULES: Rules =
-    Rules { locality: waybill_domain::address::Locality::PublicOnly, secrets: SecretStores::Environment };
+const RULES: Rules = Rules {
+    locality: waybill_domain::address::Locality::PublicOnly,
+    secrets: SecretStores::Environment,
+    worker_runs: None,
+};
 
 fn document(url: &str) -> String {
     format!(

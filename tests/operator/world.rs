@@ -66,6 +66,7 @@ impl World {
             recipient: ScriptedRecipient::new(&clock),
             clock: clock.clone(),
             dice: SeededDice::new("operator", 1),
+            desk: Default::default(),
         };
         let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
         Self { clock, config, ports, office: MemoryOffice::default() }

@@ -129,6 +129,7 @@ pub(crate) fn request_to(url: &str) -> Request {
             event_types: Vec::new(),
             policy: Policy::default(),
             timeout: PLENTY,
+            budget: None,
             on_ambiguous: OnAmbiguous::Retry,
             statuses: BTreeMap::new(),
             keep_result: false,

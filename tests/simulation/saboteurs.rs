@@ -78,3 +78,18 @@ fn a_queue_that_drops_dead_letters_is_noticed() {
 fn evidence_that_is_not_written_is_noticed() {
     assert_noticed(Sabotage::EvidenceIsDropped, 50, &["left no evidence"]);
 }
+
+#[test]
+fn a_slot_that_is_not_given_back_is_noticed() {
+    assert_noticed(Sabotage::SlotsAreNotGivenBack, 50, &["keeps a slot"]);
+}
+
+#[test]
+fn a_release_that_frees_another_s_slot_is_noticed() {
+    assert_noticed(Sabotage::ReleasesAnothersSlot, 2_000, &["whose budget is"]);
+}
+
+#[test]
+fn a_budget_that_is_not_compared_is_noticed() {
+    assert_noticed(Sabotage::UsageIsNotCompared, 2_000, &["whose budget is", "keeps a slot"]);
+}

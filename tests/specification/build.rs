@@ -74,6 +74,7 @@ pub(crate) fn destination() -> Destination {
         event_types: vec![EventPattern::parse("lease.*").unwrap()],
         policy: policy(7),
         timeout: secs(15),
+        budget: None,
         on_ambiguous: OnAmbiguous::Retry,
         statuses: Default::default(),
         keep_result: false,

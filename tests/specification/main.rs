@@ -2,6 +2,7 @@
 
 mod admission;
 mod arrows;
+mod budgets;
 mod build;
 mod deadlines;
 mod envelopes;

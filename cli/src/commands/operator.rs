@@ -176,7 +176,8 @@ async fn in_force(office: &impl Revisions) -> Result<Option<Config>, Failure> {
     let document = office.document(&revision).await?.ok_or_else(|| {
         Failure::failed(format!("the configuration {revision} is in force, and its document is missing"))
     })?;
-    let rules = Rules { locality: Locality::AllowLocal, secrets: SecretStores::Environment };
+    let rules =
+        Rules { locality: Locality::AllowLocal, secrets: SecretStores::Environment, worker_runs: None };
     config_file::parse(&document, rules).map(Some).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let sentence = format!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use waybill_domain::authority::{Authority, Book};
 use waybill_domain::identity::ConfigRevision;
 use waybill_service::config::Config;
-use waybill_service::config_file::{self, Rules};
+use waybill_service::config_file;
 use waybill_service::office::{Revision, Revisions};
 use waybill_service::revisions::{ApplyError, Installed, differences};
 
@@ -50,7 +50,7 @@ pub(crate) struct Rollback {
 
 pub(super) async fn apply(globals: &Globals, arguments: Apply) -> Result<Exit, Failure> {
     let Apply { file, why, dry_run, allow_local } = arguments;
-    let rules = Rules { locality: locality(allow_local), secrets: globals.backend().secret_stores() };
+    let rules = super::config::rules(&globals.backend(), locality(allow_local))?;
     let document = match text(&file) {
         Ok(document) => document,
         Err(unusable) => return say(unusable, &file, globals.output, "config apply"),
@@ -83,7 +83,7 @@ fn has_somebody_across(config: &Config) -> bool {
 
 pub(super) async fn roll_back(globals: &Globals, arguments: Rollback) -> Result<Exit, Failure> {
     let Rollback { revision, why, allow_local } = arguments;
-    let rules = Rules { locality: locality(allow_local), secrets: globals.backend().secret_stores() };
+    let rules = super::config::rules(&globals.backend(), locality(allow_local))?;
     let opened = globals.backend().open().await?;
     let operator = Operator::of(globals, &opened, "config rollback").await?;
     operator.check(&opened, &Book::Across).await?;

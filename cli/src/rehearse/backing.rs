@@ -9,13 +9,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tempfile::TempDir;
 use waybill_domain::attempt::Attempt;
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::{DeliveryId, DeliveryKey, MessageId, TenantId};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, MessageId, TenantId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_embedded::EmbeddedStore;
 use waybill_service::ports::{
-    Applied, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Inbox, Ledger,
-    Outgoing, Page, PortResult, Queue, Receipt, Received, in_full,
+    Applied, Budgets, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Inbox,
+    KeptUsage, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received, UsageSet, in_full,
 };
 
 #[cfg(feature = "aws")]
@@ -153,8 +154,32 @@ impl Ledger for Store {
         ledger!(self, ledger => ledger.due_for_look(now, limit, from))
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        ledger!(self, ledger => ledger.held(limit, from))
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        ledger!(self, ledger => ledger.held_destinations())
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        ledger!(self, ledger => ledger.held(destination, limit, from))
+    }
+}
+
+impl Budgets for Store {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        ledger!(self, ledger => ledger.usage(destination))
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        ledger!(self, ledger => ledger.set_usage(destination, expected, usage))
     }
 }
 

@@ -5,12 +5,15 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use waybill_domain::attempt::{Attempt, Next};
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::ending::Disposition;
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::outcome::Applied as Effect;
 use waybill_domain::time::TimeMs;
-use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
+use waybill_service::ports::{
+    Applied, Budgets, Clock, Created, Cursor, KeptUsage, Ledger, Page, PortResult, UsageSet,
+};
 
 use super::clock::StoryClock;
 use super::voice::Voice;
@@ -147,7 +150,31 @@ impl<L: Ledger> Ledger for Narrated<L> {
         self.ledger.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.ledger.held(limit, from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.ledger.held_destinations().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.ledger.held(destination, limit, from).await
+    }
+}
+
+impl<L: Budgets> Budgets for Narrated<L> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.ledger.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.ledger.set_usage(destination, expected, usage).await
     }
 }

@@ -17,6 +17,7 @@ use waybill_http::{HttpRecipient, SystemResolver};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received};
 use waybill_service::publish::{PublishError, Published, Publisher};
@@ -88,6 +89,7 @@ impl Stage {
             recipient: HttpRecipient::new(clock.clone(), Locality::AllowLocal).with_secrets(TestSecret),
             clock: clock.clone(),
             dice: SeededDice::new("rehearsal", 7319),
+            desk: Desk::default(),
         };
         Ok(Self { clock, recipient, store, config, ports, voice })
     }

@@ -6,6 +6,7 @@
 //! next start, like after any crash.
 
 mod body;
+mod fair;
 mod ingest;
 mod lock;
 mod patience;
@@ -31,6 +32,7 @@ use waybill_http::HttpRecipient;
 use waybill_service::acts::Desk;
 use waybill_service::config::Config;
 use waybill_service::config_file::Rules;
+use waybill_service::desk::Desk as Budgets;
 use waybill_service::office::Revisions as _;
 use waybill_service::ports::{Ports, in_full};
 use waybill_service::source::ConfigSource;
@@ -99,7 +101,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
         None => return Err(nothing_given(&settings.config_file)),
     }
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let source = Arc::new(Source::new(store.clone(), rules, SystemClock, HOLD));
+    let workers = settings.concurrency;
+    let share = move |config: &mut Config| fair::share_workers(config, workers);
+    let source = Arc::new(Source::new(store.clone(), rules, SystemClock, HOLD).adjusting(share));
     let config = source.current().await.map_err(|error| Failure::failed(said_once(&in_full(&error))))?;
     let unusable = secrets::unusable(&config).await;
     unusable.iter().for_each(Unusable::log);
@@ -111,6 +115,7 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
         recipient: HttpRecipient::new(SystemClock, settings.locality),
         clock: SystemClock,
         dice: SystemDice,
+        desk: Budgets::default(),
     });
     let patience = Patience::new(SETTLING);
     let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());

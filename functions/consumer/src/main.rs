@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use waybill_aws::clients::{Clients, Limits};
 use waybill_aws::{AwsSecrets, Place};
 use waybill_http::HttpRecipient;
+use waybill_service::desk::Desk;
 use waybill_service::ports::Ports;
 use waybill_system::{SystemClock, SystemDice, log};
 
@@ -23,6 +24,7 @@ async fn main() -> Result<(), Error> {
         recipient: HttpRecipient::new(SystemClock, place.locality()).with_secrets(secrets),
         clock: SystemClock,
         dice: SystemDice,
+        desk: Desk::default(),
     };
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;

@@ -14,7 +14,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult};
 
@@ -260,8 +260,17 @@ impl<P: BigPayloads> Ledger for DynamoLedger<P> {
         self.page_of_due(now, limit.max(1), from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.page_of_held(limit.max(1), from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.names_of_held().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.page_of_held(destination, limit.max(1), from).await
     }
 }
 
@@ -282,7 +291,7 @@ fn payload_among(items: &[Item], record: &Item) -> PortResult<Option<Bytes>> {
 }
 
 /// Whether a condition failed, and then what is stored instead.
-trait ConditionFailed {
+pub(crate) trait ConditionFailed {
     fn stored(&self) -> Option<Option<&Item>>;
 }
 

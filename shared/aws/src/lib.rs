@@ -3,7 +3,7 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`office`]
+//! (a record as an item), [`ledger`], `budgets`, `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`office`]
 //! (orders, audit), `configuration`, [`Place`]; for rehearsals and tests: [`polling`], [`trial`].
 
 pub mod clients;
@@ -15,6 +15,7 @@ mod registry;
 pub mod payloads;
 mod ahead;
 pub mod ledger;
+mod budgets;
 mod looks;
 mod catalogue;
 pub mod queue;

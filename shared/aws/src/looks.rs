@@ -1,9 +1,10 @@
 //! What the reconciler asks: what is due for a look, and what is held.
 
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Cursor, Page, PortResult};
 
+use crate::fault::{Fault, LEDGER};
 use crate::ledger::DynamoLedger;
 use crate::range::{self, Placed, Range};
 use crate::registry;
@@ -24,30 +25,24 @@ impl<P> DynamoLedger<P> {
         Ok(page(found, limit, |placed| range::cursor("look", &placed.order)))
     }
 
+    pub(crate) async fn names_of_held(&self) -> PortResult<Vec<DestinationName>> {
+        let names = registry::names(&self.client, &self.table, table::HELD_TO, "!", LAST).await?;
+        let read = |name: String| {
+            DestinationName::parse(&name)
+                .map_err(|fault| Fault::Refused(format!("a name in {}: {fault}", table::HELD_TO)).at(LEDGER))
+        };
+        names.into_iter().map(read).collect()
+    }
+
     pub(crate) async fn page_of_held(
         &self,
+        destination: &DestinationName,
         limit: usize,
         from: Option<&Cursor>,
     ) -> PortResult<Page<DeliveryKey>> {
-        let place = range::place("held", from)?.map(|place| place.split_once('/').unwrap_or((place, "")));
-        let first = place.map_or("!", |(destination, _)| destination);
-        let destinations = registry::names(&self.client, &self.table, table::HELD_TO, first, LAST).await?;
-        let mut found = Vec::new();
-        for destination in destinations {
-            let from = match place {
-                Some((same, order)) if same == destination => range::after(order),
-                _ => "0".to_owned(),
-            };
-            let held = self.range(HELD, from, LAST.to_owned());
-            let held = held.merged(&[table::held_to(&destination)], limit + 1 - found.len()).await?;
-            found.extend(
-                held.into_iter()
-                    .map(|Placed { order, key }| Placed { order: format!("{destination}/{order}"), key }),
-            );
-            if found.len() > limit {
-                break;
-            }
-        }
+        let from = range::place("held", from)?.map_or_else(|| "0".to_owned(), range::after);
+        let held = self.range(HELD, from, LAST.to_owned());
+        let found = held.merged(&[table::held_to(destination.as_str())], limit + 1).await?;
         Ok(page(found, limit, |placed| range::cursor("held", &placed.order)))
     }
 

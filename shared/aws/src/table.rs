@@ -10,6 +10,7 @@
 //! | `HELD` | `<destination>` | the destinations that ever had something held |
 //! | `T#<tenant>#ORDERS` | `<ULID>#<kind>` | an order; `*` for the tenant where it concerns more than one |
 //! | `T#<tenant>#AUDIT` | `<number>`, `HEAD` | an entry of the audit, and the last one once more |
+//! | `B#<destination>` | `BUDGET` | what is used of a destination's budget |
 //! | `CONFIG` | `CURRENT`, `REVISION#<number>` | the configuration in force, and those that were |
 //!
 //! | index (keys only) | partition | sort |
@@ -73,6 +74,8 @@ pub(crate) const ATTEMPT: &str = "ATTEMPT#";
 pub(crate) const TENANTS: &str = "TENANTS";
 /// The partition that names the destinations with something held.
 pub(crate) const HELD_TO: &str = "HELD";
+/// The sort key of what is used of a budget, in the partition of its destination.
+pub(crate) const BUDGET: &str = "BUDGET";
 /// The partition of the configuration.
 pub(crate) const CONFIG: &str = "CONFIG";
 /// The sort key of the configuration that is in force.

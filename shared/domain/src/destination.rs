@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::address::RecipientUrl;
+use crate::budget::Budget;
 use crate::fault::InvalidField;
 use crate::identity::{DestinationName, EventType, TenantId};
 use crate::outcome::{StatusOverride, StatusOverrides};
@@ -31,6 +32,8 @@ pub struct Destination {
     pub policy: Policy,
     /// The whole budget of one attempt, from connecting to the last byte that is read.
     pub timeout: DurationMs,
+    /// What it may be asked to bear; whatever comes, where there is none.
+    pub budget: Option<Budget>,
     /// What follows an attempt whose effect nobody knows.
     pub on_ambiguous: OnAmbiguous,
     /// Its own reading of single statuses.

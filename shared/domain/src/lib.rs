@@ -8,7 +8,7 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], what operators order
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
 //! [`retry_after`], [`signature`], [`address`].
 
@@ -28,6 +28,7 @@ pub mod settle;
 pub mod handoff;
 pub mod repair;
 pub mod hold;
+pub mod budget;
 pub mod authority;
 pub mod audit;
 pub mod order;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::params;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
 
@@ -28,10 +28,21 @@ pub(crate) const DUE: &str = "
     ORDER BY look_at, tenant, delivery_id LIMIT ?5";
 
 pub(crate) const HELD: &str = "
-    SELECT tenant, delivery_id, json_array(destination, release_order, tenant, delivery_id) FROM delivery
-    WHERE release_order IS NOT NULL
-      AND (destination, release_order, tenant, delivery_id) > (?1, ?2, ?3, ?4)
-    ORDER BY destination, release_order, tenant, delivery_id LIMIT ?5";
+    SELECT tenant, delivery_id, json_array(release_order, tenant, delivery_id) FROM delivery
+    WHERE release_order IS NOT NULL AND destination = ?1
+      AND (release_order, tenant, delivery_id) > (?2, ?3, ?4)
+    ORDER BY release_order, tenant, delivery_id LIMIT ?5";
+
+/// From one name to the next, so that it costs as much as there are destinations, not deliveries.
+pub(crate) const HELD_DESTINATIONS: &str = "
+    WITH RECURSIVE found (name) AS (
+        SELECT min(destination) FROM delivery WHERE release_order IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(destination) FROM delivery
+                WHERE release_order IS NOT NULL AND destination > found.name)
+        FROM found WHERE found.name IS NOT NULL
+    )
+    SELECT name FROM found WHERE name IS NOT NULL";
 
 impl<C: Clock + 'static> Ledger for EmbeddedStore<C> {
     async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
@@ -123,15 +134,32 @@ impl<C: Clock + 'static> Ledger for EmbeddedStore<C> {
         reading.await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        let from =
-            cursor::read::<(String, i64, String, String)>("held", from).map_err(|fault| fault.at(LEDGER))?;
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
         let reading = self.read(LEDGER, move |conn| {
-            let (to, at, tenant, id) =
-                from.unwrap_or((String::new(), i64::MIN, String::new(), String::new()));
+            let mut select = conn.prepare_cached(HELD_DESTINATIONS)?;
+            let mut stored = select.query([])?;
+            let mut names = Vec::new();
+            while let Some(row) = stored.next()? {
+                names.push(rows::destination(row, 0)?);
+            }
+            Ok(names)
+        });
+        reading.await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        let from = cursor::read::<(i64, String, String)>("held", from).map_err(|fault| fault.at(LEDGER))?;
+        let destination = destination.clone();
+        let reading = self.read(LEDGER, move |conn| {
+            let (at, tenant, id) = from.unwrap_or((i64::MIN, String::new(), String::new()));
             let (limit, further) = cursor::one_further(limit);
             let mut held = conn.prepare_cached(HELD)?;
-            let found = held.query(params![to, at, tenant, id, further])?;
+            let found = held.query(params![destination.as_str(), at, tenant, id, further])?;
             Ok(cursor::page("held", cursor::placed(found, 2, rows::key)?, limit))
         });
         reading.await

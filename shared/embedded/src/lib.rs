@@ -12,9 +12,10 @@
 //! [`EmbeddedStore::arrivals`].
 //!
 //! Order of reading: `schema.sql`, [`EmbeddedStore`], then the threads (`writer`, `readers`), the
-//! ports on them (`ledger`, `catalogue`, `office`, `revisions`, `queue`, `inbox`, `dead_letter_box`) and
+//! ports on them (`ledger`, `budgets`, `catalogue`, `office`, `revisions`, `queue`, `inbox`, `dead_letter_box`) and
 //! at the edge `dlq`.
 
+mod budgets;
 mod catalogue;
 mod cursor;
 mod dead_letter_box;

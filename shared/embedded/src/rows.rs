@@ -6,7 +6,7 @@ use rusqlite::Row;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::identity::{DeliveryId, DeliveryKey, TenantId};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
 
 use crate::fault::Fault;
 
@@ -77,4 +77,11 @@ pub(crate) fn key(row: &Row<'_>) -> Result<DeliveryKey, Fault> {
         tenant: TenantId::parse(tenant).map_err(refuse)?,
         delivery_id: DeliveryId::parse(id).map_err(refuse)?,
     })
+}
+
+/// Reads the name of a destination.
+pub(crate) fn destination(row: &Row<'_>, column: usize) -> Result<DestinationName, Fault> {
+    let name = text(row, column)?;
+    DestinationName::parse(name)
+        .map_err(|fault| Fault::Refused(format!("the stored destination {name} cannot be read: {fault}")))
 }

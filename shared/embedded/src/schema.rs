@@ -13,6 +13,9 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 /// old one, so that both end at the same tables.
 const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql")];
 
+/// Tables that an older build of the same version neither makes nor minds.
+const ADDED: &str = include_str!("added.sql");
+
 /// `WAYB` in ASCII, kept as the file's `application_id`: whose file it is.
 const APPLICATION_ID: i64 = 0x5741_5942;
 
@@ -71,6 +74,7 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
         tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
+    tx.execute_batch(ADDED)?;
     tx.commit()?;
     Ok(conn)
 }

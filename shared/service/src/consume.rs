@@ -4,21 +4,25 @@
 //! the redelivered copy or by the reconciler; a condition that fails for any reason but our own
 //! token is a lost race: load and admit again, never acknowledge because of it.
 
+mod budgeted;
+
 use std::sync::Arc;
 
+use bytes::Bytes;
 use waybill_domain::admit::{Admission, Scene, Suppressed, admit};
 use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::delivery::{Change, Claim, Record, State};
 use waybill_domain::destination::Destination;
 use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
 use waybill_domain::hold::Held;
-use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId};
+use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId, WriteToken};
 use waybill_domain::outcome::{Outcome, Seen, classify};
 use waybill_domain::settle::{Terms, interrupted, settle, settle_by, standing_evidence};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
 
 use crate::config::Config;
+use crate::desk::Approach;
 use crate::notes;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
@@ -61,6 +65,17 @@ struct Errand<'a> {
     config: &'a Config,
     message_id: &'a MessageId,
     wakeup: &'a WakeUp,
+    /// The way to its destination's budget, where there is one.
+    approach: Option<&'a Approach>,
+}
+
+/// What an attempt begins with.
+struct Beginning {
+    attempt: AttemptNumber,
+    timeout: DurationMs,
+    payload: Option<Bytes>,
+    token: WriteToken,
+    slot_until: Option<TimeMs>,
 }
 
 /// What one round of a wake-up came to.
@@ -98,8 +113,10 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         started_at: TimeMs,
         time_left: DurationMs,
     ) -> PortResult<Verdict> {
-        let errand = Errand { config, message_id: message.message_id, wakeup };
         let key = wakeup.facts.key();
+        let approach = self.approach(config, wakeup).await;
+        let approach = approach.as_ref();
+        let errand = Errand { config, message_id: message.message_id, wakeup, approach };
         for _ in 0..MOST_ROUNDS {
             let Some(record) = self.ports.ledger.load(&key).await? else {
                 tracing::warn!(delivery_id = %key.delivery_id, tenant = %key.tenant, reason = "unknown", "left");
@@ -117,7 +134,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     }
 
     async fn round(&self, errand: Errand<'_>, record: &Record, time_left: DurationMs) -> PortResult<Round> {
-        let Errand { config, message_id, wakeup } = errand;
+        let Errand { config, message_id, wakeup, .. } = errand;
         let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
         let scene = Scene {
             destination: destination.map(Arc::as_ref),
@@ -167,7 +184,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
                 self.conclude(change, &by).await
             }
             Admission::Claim { attempt, timeout } => match destination {
-                Some(destination) => self.attempt(errand, destination, record, attempt, timeout).await,
+                Some(destination) => self.begin(errand, destination, record, attempt, timeout).await,
                 None => Ok(Round::Again),
             },
         }
@@ -209,19 +226,16 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         Ok(Round::Done(Verdict::Acknowledge))
     }
 
-    /// Claim, send, settle.
+    /// Claim, send, settle: `token` is the claim's, and nothing is sent that could last beyond
+    /// `slot_until`.
     async fn attempt(
         &self,
         Errand { config, message_id, .. }: Errand<'_>,
         destination: &Arc<Destination>,
         record: &Record,
-        attempt: AttemptNumber,
-        timeout: DurationMs,
+        Beginning { attempt, timeout, payload, token, slot_until }: Beginning,
     ) -> PortResult<Round> {
         let terms = self.terms(config, Some(destination));
-        // Fetched before the claim: a store that cannot give it costs no lease and no attempt.
-        let payload = self.ports.ledger.payload(&record.delivery.key()).await?;
-        let token = self.ports.dice.token();
         let now = self.ports.clock.now();
         let change =
             legal(record.claim(message_id.clone(), token.clone(), now, timeout, config.revision.clone()))?;
@@ -233,7 +247,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let Some(claim) = claimed.claim.clone() else { return Ok(Round::Again) };
 
         let window = SendWindow {
-            lease_until: claim.lease_until,
+            lease_until: slot_until.map_or(claim.lease_until, |until| until.min(claim.lease_until)),
             limit_at: claimed.limit(now).at,
             timeout,
             started_at: now,

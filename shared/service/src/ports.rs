@@ -1,5 +1,7 @@
 //! What the use cases need from the world. Errors are named by what the caller does next.
 
+mod budgets;
+
 use std::future::Future;
 use std::sync::Arc;
 
@@ -15,6 +17,9 @@ use waybill_domain::identity::{
     WriteToken,
 };
 use waybill_domain::time::{DurationMs, TimeMs};
+
+pub use self::budgets::{Budgets, KeptUsage, UsageSet};
+use crate::desk::Desk;
 
 /// The cause of a port's failure, for the log.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -96,8 +101,8 @@ pub struct Page<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
-/// The truth about every delivery.
-pub trait Ledger: Send + Sync {
+/// The truth about every delivery, and about what is used of budgets.
+pub trait Ledger: Budgets {
     /// Stores a new record with its payload, unless there is one: payload first, record second.
     fn create(&self, record: &Record, payload: &Bytes) -> impl Future<Output = PortResult<Created>> + Send;
 
@@ -129,10 +134,15 @@ pub trait Ledger: Send + Sync {
         from: Option<&Cursor>,
     ) -> impl Future<Output = PortResult<Page<DeliveryKey>>> + Send;
 
-    /// Held deliveries by destination, those without a deadline last, otherwise earliest deadline
-    /// first. The index may lag behind the records.
+    /// The destinations with something held, by name, each once. There may be others among them that
+    /// had something held before.
+    fn held_destinations(&self) -> impl Future<Output = PortResult<Vec<DestinationName>>> + Send;
+
+    /// Held deliveries of a destination, earliest deadline first, those without one last. The index
+    /// may lag behind the records.
     fn held(
         &self,
+        destination: &DestinationName,
         limit: usize,
         from: Option<&Cursor>,
     ) -> impl Future<Output = PortResult<Page<DeliveryKey>>> + Send;
@@ -363,7 +373,7 @@ pub trait Dice: Send + Sync {
     fn token(&self) -> WriteToken;
 }
 
-/// The five ports of a worker, side by side.
+/// The five ports of a worker, side by side, and the desk where all that it works on meets.
 #[derive(Debug)]
 pub struct Ports<L, Q, R, C, D> {
     /// The truth.
@@ -376,4 +386,6 @@ pub struct Ports<L, Q, R, C, D> {
     pub clock: C,
     /// Chance.
     pub dice: D,
+    /// Takes and gives back what budgets lease, for many deliveries in one write.
+    pub desk: Desk,
 }

@@ -2,19 +2,19 @@
 //! a history of its own; bounded in pages; safe to run twice at once.
 //!
 //! For every delivery whose look is due, the record is read strongly and **first** its look is moved
-//! forward by compare-and-set; only who moved it acts.
+//! forward by compare-and-set; only who moved it acts. What is held is looked at in `held`.
+
+mod held;
 
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::envelope::WakeUp;
-use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DeliveryKey;
-use waybill_domain::repair::{HeldRepair, LookRules, Repair, repair, repair_held};
+use waybill_domain::repair::{LookRules, Repair, repair};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_domain::transition::Writer;
 
 use crate::config::Config;
-use crate::ports::{Clock, Cursor, Dice, Ledger, Outgoing, Page, PortResult, Queue};
-use crate::redrive::orders::RESUME_SPREAD;
+use crate::ports::{Clock, Dice, Ledger, Outgoing, PortResult, Queue};
 use crate::steps::{Landing, hand_over, legal, write};
 
 /// The ports that reconciling needs.
@@ -31,10 +31,10 @@ pub struct Reconciler<'a, L, Q, C, D> {
 }
 
 /// How much one tick may do at most. What was due and not reached is the first that is due at the next
-/// tick; the look at what is held begins anew each time.
+/// tick; the look at what is held begins anew each time, with another destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickLimits {
-    /// Pages of each index.
+    /// Pages of the open index, and of what is held for each destination.
     pub pages: usize,
     /// Deliveries per page.
     pub page_size: usize,
@@ -77,24 +77,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     /// One tick: everything that is due for a look, then everything that is held.
     pub async fn tick(&self, config: &Config, limits: TickLimits) -> PortResult<TickReport> {
         let mut report = TickReport::default();
-        let now = self.clock.now();
-        for pass in [Pass::Due, Pass::Held] {
-            let mut from = None;
-            for page in 0.. {
-                if page == limits.pages || self.is_over(limits) {
-                    report.more = true;
-                    break;
-                }
-                let found = match pass {
-                    Pass::Due => self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?,
-                    Pass::Held => self.ledger.held(limits.page_size, from.as_ref()).await?,
-                };
-                from = self.page(config, found, &mut report, pass, limits).await;
-                if from.is_none() {
-                    break;
-                }
-            }
-        }
+        self.look_at_due(config, limits, &mut report).await?;
+        self.look_at_held(config, limits, &mut report).await?;
         let did = report.woken + report.ended + report.told + report.lifted + report.raced + report.failed;
         if did == 0 && !report.more {
             let TickReport { looked_at, working, held, .. } = report;
@@ -117,34 +101,45 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         Ok(report)
     }
 
-    async fn page(
+    async fn look_at_due(
         &self,
         config: &Config,
-        page: Page<DeliveryKey>,
-        report: &mut TickReport,
-        pass: Pass,
         limits: TickLimits,
-    ) -> Option<Cursor> {
-        for key in &page.items {
-            if self.is_over(limits) {
+        report: &mut TickReport,
+    ) -> PortResult<()> {
+        let (now, mut from) = (self.clock.now(), None);
+        for page in 0.. {
+            if page == limits.pages || self.is_over(limits) {
                 report.more = true;
-                return None;
+                break;
             }
-            let done = match pass {
-                Pass::Due => self.look(config, key, report).await,
-                Pass::Held => self.look_held(config, key, report).await,
-            };
-            // One delivery that cannot be repaired must not keep the others from it.
-            if let Err(error) = done {
-                report.failed += 1;
-                tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
-                    error = error.in_full(), "not reconciled");
+            let found = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
+            for key in &found.items {
+                if self.is_over(limits) {
+                    report.more = true;
+                    return Ok(());
+                }
+                let done = self.look(config, key, report).await;
+                self.note_failure(key, done, report);
+            }
+            from = found.next;
+            if from.is_none() {
+                break;
             }
         }
-        page.next
+        Ok(())
     }
 
-    fn is_over(&self, limits: TickLimits) -> bool {
+    /// One delivery that cannot be repaired must not keep the others from it.
+    pub(crate) fn note_failure(&self, key: &DeliveryKey, done: PortResult<()>, report: &mut TickReport) {
+        if let Err(error) = done {
+            report.failed += 1;
+            tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
+                error = error.in_full(), "not reconciled");
+        }
+    }
+
+    pub(crate) fn is_over(&self, limits: TickLimits) -> bool {
         limits.until.is_some_and(|until| self.clock.now() >= until)
     }
 
@@ -180,30 +175,6 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         Ok(())
     }
 
-    async fn look_held(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
-        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
-        report.looked_at += 1;
-        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
-        match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
-            HeldRepair::Stay => report.held += 1,
-            HeldRepair::Lift => {
-                let lift = legal(record.lift_not_before(self.goes_at(&record, now), now, &rules))?;
-                match write(self.ledger, &lift, |_| false).await? {
-                    Landing::Landed(lifted) => {
-                        hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
-                        report.lifted += 1;
-                    }
-                    Landing::Lost(_) => report.raced += 1,
-                }
-            }
-            HeldRepair::End(ending) => {
-                let by = self.writer(now);
-                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Moves the look forward. Who did not move it does not act on it.
     async fn move_look(&self, record: &Record, rules: &LookRules, now: TimeMs) -> PortResult<Option<Record>> {
         match write(self.ledger, &legal(record.looked(now, rules))?, |_| false).await? {
@@ -222,7 +193,12 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         self.queue.send(outgoing).await.map(|_| ())
     }
 
-    async fn conclude(&self, change: Change, by: &Writer, report: &mut TickReport) -> PortResult<()> {
+    pub(crate) async fn conclude(
+        &self,
+        change: Change,
+        by: &Writer,
+        report: &mut TickReport,
+    ) -> PortResult<()> {
         let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
         match write(self.ledger, &change, is_ours).await? {
             Landing::Landed(after) => {
@@ -236,28 +212,12 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         }
     }
 
-    /// When a lifted delivery may go. What a stopped run had released comes back all at once, and goes
-    /// spread over a minute, as it was to go.
-    fn goes_at(&self, record: &Record, now: TimeMs) -> TimeMs {
-        let is_of_a_run = record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped);
-        match is_of_a_run {
-            true => now.plus(DurationMs::from_ms((self.dice.unit() * RESUME_SPREAD.as_ms() as f64) as u64)),
-            false => record.due_at,
-        }
-    }
-
-    fn writer(&self, now: TimeMs) -> Writer {
+    pub(crate) fn writer(&self, now: TimeMs) -> Writer {
         Writer { message_id: None, token: self.dice.token(), now }
     }
 }
 
-#[derive(Clone, Copy)]
-enum Pass {
-    Due,
-    Held,
-}
-
-fn minimum_window(config: &Config, record: &Record) -> DurationMs {
+pub(crate) fn minimum_window(config: &Config, record: &Record) -> DurationMs {
     let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
     destination.map_or(DurationMs::ZERO, |destination| destination.policy.minimum_window)
 }

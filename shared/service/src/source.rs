@@ -3,6 +3,7 @@
 //! A revision that cannot be read or used changes nothing: what was in force stays, until a person
 //! mended it. Without any, nothing is sent: nobody knows what is held.
 
+use std::fmt;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -42,14 +43,23 @@ fn list(faults: &[ConfigFault]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+/// What a process makes of a configuration for itself.
+type Adjust = Box<dyn Fn(&mut Config) + Send + Sync>;
+
 /// The configuration in force, as far as this process knows.
-#[derive(Debug)]
 pub struct ConfigSource<S, C> {
     store: S,
     rules: Rules,
     clock: C,
     hold: DurationMs,
+    adjust: Option<Adjust>,
     held: Mutex<Option<Held>>,
+}
+
+impl<S, C> fmt::Debug for ConfigSource<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigSource").field("rules", &self.rules).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -64,7 +74,12 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
     /// Read from this store by these rules; what was read is held for `hold`, at most
     /// [`LONGEST_HOLD`].
     pub fn new(store: S, rules: Rules, clock: C, hold: DurationMs) -> Self {
-        Self { store, rules, clock, hold: hold.min(LONGEST_HOLD), held: Mutex::default() }
+        Self { store, rules, clock, hold: hold.min(LONGEST_HOLD), adjust: None, held: Mutex::default() }
+    }
+
+    /// The same, with what this process makes of every configuration that it reads.
+    pub fn adjusting(self, adjust: impl Fn(&mut Config) + Send + Sync + 'static) -> Self {
+        Self { adjust: Some(Box::new(adjust)), ..self }
     }
 
     /// The configuration in force, or the one that was before if this one cannot be had.
@@ -100,6 +115,9 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
         }
         let mut config = self.parsed(&revision).await?;
         config.holds = holds;
+        if let Some(adjust) = &self.adjust {
+            adjust(&mut config);
+        }
         Ok((revision.number, Arc::new(config)))
     }
 

@@ -49,8 +49,14 @@ calls! {
     Attempts = "attempts",
     /// `Ledger::due_for_look`
     DueForLook = "due_for_look",
+    /// `Ledger::held_destinations`
+    HeldDestinations = "held_destinations",
     /// `Ledger::held`
     Held = "held",
+    /// `Budgets::usage`
+    Usage = "usage",
+    /// `Budgets::set_usage`
+    SetUsage = "set_usage",
     /// `Queue::send`
     Send = "send",
     /// `Queue::bury`

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic here is a red test")]
 
+mod budgeted;
 mod meter;
 
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
@@ -20,6 +21,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock as _, Ledger as _, Ports};
 use waybill_service::publish::{Published, Publisher};
@@ -62,6 +64,7 @@ impl World {
             recipient: ScriptedRecipient::new(&clock),
             clock,
             dice: FixedDice::showing(0.5),
+            desk: Desk::default(),
         };
         let config: String = (0..BATCH)
             .map(|n| {

@@ -13,6 +13,7 @@ use waybill_domain::outcome::Outcome;
 use waybill_domain::time::DurationMs;
 use waybill_service::acts::Desk;
 use waybill_service::config_file::Rules;
+use waybill_service::desk::Desk as Budgets;
 use waybill_service::event::Event;
 use waybill_service::ports::{
     Catalogue as _, Clock as _, Filter, Inbox as _, Outgoing, Ports, Queue as _, Recipient, Request,
@@ -90,6 +91,7 @@ impl Bench {
             recipient: recipient.clone(),
             clock: SystemClock,
             dice: SystemDice,
+            desk: Budgets::default(),
         };
         let (sender, stop) = Stop::new();
         let concurrency = NonZeroUsize::new(concurrency).unwrap();

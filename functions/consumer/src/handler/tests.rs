@@ -8,6 +8,7 @@ use waybill_domain::address::Locality;
 use waybill_domain::attempt::{SendWindow, Sending};
 use waybill_domain::delivery::State;
 use waybill_domain::time::DurationMs;
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::Request;
 use waybill_service::publish::Publisher;
@@ -42,6 +43,7 @@ fn around<R: Recipient>(clock: VirtualClock, recipient: R) -> World<R> {
         recipient,
         clock,
         dice: FixedDice::showing(0.5),
+        desk: Desk::default(),
     }
 }
 

@@ -13,6 +13,7 @@ use waybill_domain::identity::DeliveryKey;
 use waybill_domain::time::DurationMs;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Ledger as _, Ports};
 use waybill_service::publish::Publisher;
@@ -128,6 +129,7 @@ async fn worked_through(mishap: Mishap) -> (Verdict, Worker, DeliveryKey, Stub) 
         recipient: ScriptedRecipient::new(&clock),
         clock: clock.clone(),
         dice: FixedDice::showing(0.5),
+        desk: Desk::default(),
     };
     let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
     let publisher = Publisher { ledger: &ports.ledger, queue: &ports.queue, clock: &clock };

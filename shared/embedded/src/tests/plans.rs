@@ -31,7 +31,7 @@ fn costs_do_not_know_history() {
         (
             ledger::HELD.to_owned(),
             "SEARCH delivery USING COVERING INDEX delivery_by_hold \
-             ((destination,release_order,tenant,delivery_id)>(?,?,?,?))",
+             (destination=? AND (release_order,tenant,delivery_id)>(?,?,?))",
         ),
         (inbox::VISIBLE.to_owned(), "SEARCH message USING INDEX message_by_visibility (visible_at<?)"),
         (inbox::NEXT.to_owned(), "SEARCH message USING COVERING INDEX message_by_visibility"),

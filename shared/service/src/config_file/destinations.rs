@@ -2,6 +2,7 @@
 
 use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::admit::longest_timeout;
+use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
@@ -21,15 +22,18 @@ const KEYS: Keys = Keys {
         "event_types",
         "policy",
         "timeout",
+        "concurrency",
+        "rate",
         "on_ambiguous",
         "statuses",
         "keep_result",
     ],
-    later: &["concurrency", "rate", "schema", "suspend_after", "gone", "metrics", "headers", "status_url"],
+    later: &["schema", "suspend_after", "gone", "metrics", "headers", "status_url"],
 };
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
+const MOST_CONCURRENCY: u32 = 1000;
 
 pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
     let name = entry.parsed_name(|name| DestinationName::parse(name));
@@ -57,6 +61,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         owner: optional.owner,
         event_types: optional.event_types,
         timeout: optional.timeout,
+        budget: Budget::of(optional.concurrency, optional.rate),
         on_ambiguous: optional.on_ambiguous,
         statuses: optional.statuses,
         keep_result: optional.keep_result,
@@ -68,6 +73,8 @@ struct Optional {
     owner: Option<String>,
     event_types: Vec<EventPattern>,
     timeout: DurationMs,
+    concurrency: Option<u32>,
+    rate: Option<Rate>,
     on_ambiguous: OnAmbiguous,
     statuses: StatusOverrides,
     keep_result: bool,
@@ -79,6 +86,8 @@ impl Default for Optional {
             owner: None,
             event_types: Vec::new(),
             timeout: DurationMs::from_secs(15),
+            concurrency: None,
+            rate: None,
             on_ambiguous: OnAmbiguous::default(),
             statuses: StatusOverrides::new(),
             keep_result: false,
@@ -93,6 +102,8 @@ impl Optional {
             section.set("owner", &mut self.owner, |entry| entry.parsed(owner).map(Some)),
             section.set("event_types", &mut self.event_types, event_types),
             section.set("timeout", &mut self.timeout, |entry| entry.parsed(timeout)),
+            section.set("concurrency", &mut self.concurrency, |entry| concurrency(entry).map(Some)),
+            section.set("rate", &mut self.rate, |entry| entry.parsed(Rate::parse).map(Some)),
             section.set("on_ambiguous", &mut self.on_ambiguous, on_ambiguous),
             section.set("statuses", &mut self.statuses, statuses),
             section.set("keep_result", &mut self.keep_result, Entry::as_bool),
@@ -166,6 +177,15 @@ fn fits(section: &Section<'_, '_>, timeout: DurationMs, runs: DurationMs) -> boo
         None => section.missing("timeout", &rule),
     }
     false
+}
+
+fn concurrency(entry: &Entry<'_, '_>) -> Option<u32> {
+    let read = entry.as_u32()?;
+    if !(1..=MOST_CONCURRENCY).contains(&read) {
+        entry.refuse(format!("is {read}"), format!("from 1 to {MOST_CONCURRENCY}"));
+        return None;
+    }
+    Some(read)
 }
 
 fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {

@@ -38,7 +38,15 @@ macro_rules! ledger_exam {
             a_look_moves_the_next_one,
             a_dead_letter_is_looked_at_until_the_dlq_was_told,
             a_hold_leaves_the_open_index_and_a_lift_comes_back,
-            held_is_ordered_by_destination_then_deadline,
+            held_of_a_destination_is_ordered_by_deadline,
+        ]);
+        $crate::__ledger_tests!($fresh, budgets: [
+            what_was_never_used_is_empty_at_revision_zero,
+            what_is_used_comes_back_equal,
+            of_two_writers_of_one_revision_one_lands,
+            a_repeated_write_loses_to_itself,
+            of_many_concurrent_takers_no_more_than_the_budget_get_a_slot,
+            budgets_of_destinations_are_apart,
         ]);
         $crate::__ledger_tests!($fresh, listings: [
             a_listing_goes_by_tenant_newest_first,

@@ -10,6 +10,7 @@
 
 pub mod acts;
 pub mod browsing;
+pub mod budgets;
 pub mod changes;
 pub mod desk;
 pub mod evidence;

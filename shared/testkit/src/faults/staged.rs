@@ -4,12 +4,13 @@ use std::future::Future;
 
 use bytes::Bytes;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::{DeliveryKey, MessageId};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
-    Applied, Burial, Created, Cursor, Inbox, Ledger, Outgoing, Page, PortError, PortResult, Queue, Receipt,
-    Received, Recipient, Request,
+    Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortError,
+    PortResult, Queue, Receipt, Received, Recipient, Request, UsageSet,
 };
 
 use super::{Call, Order, Stage};
@@ -93,8 +94,32 @@ impl<P: Ledger> Ledger for Staged<P> {
         self.call(LEDGER, Call::DueForLook, || self.inner.due_for_look(now, limit, from)).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.call(LEDGER, Call::Held, || self.inner.held(limit, from)).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.call(LEDGER, Call::HeldDestinations, || self.inner.held_destinations()).await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.call(LEDGER, Call::Held, || self.inner.held(destination, limit, from)).await
+    }
+}
+
+impl<P: Budgets> Budgets for Staged<P> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.call(LEDGER, Call::Usage, || self.inner.usage(destination)).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.call(LEDGER, Call::SetUsage, || self.inner.set_usage(destination, expected, usage)).await
     }
 }
 

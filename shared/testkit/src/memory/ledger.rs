@@ -1,13 +1,14 @@
 //! The ledger in memory: every write is atomic, and every write is remembered.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::{Change, Record};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::TimeMs;
-use waybill_service::ports::{Applied, Created, Cursor, Ledger, Page, PortResult};
+use waybill_service::ports::{Applied, Created, Cursor, KeptUsage, Ledger, Page, PortResult};
 
 use super::listing::{ascending, key, page};
 use super::rows::{Row, Rows};
@@ -47,6 +48,8 @@ pub struct MemoryLedger {
 pub(super) struct Store {
     pub(super) rows: Rows,
     conditions: Conditions,
+    pub(super) budgets: BTreeMap<DestinationName, KeptUsage>,
+    held: BTreeMap<DestinationName, BTreeSet<(String, DeliveryKey)>>,
     index_lags: bool,
     journal: Vec<Write>,
 }
@@ -74,8 +77,9 @@ impl MemoryLedger {
     pub fn overwrite(&self, record: Record) {
         let mut store = self.store();
         let Some(row) = store.rows.get_mut(&record.delivery.key()) else { return };
-        let before = Some(std::mem::replace(&mut row.record, record.clone()));
-        store.journal.push(Write { before, after: record });
+        let before = std::mem::replace(&mut row.record, record.clone());
+        store.reindex(&before, &record);
+        store.journal.push(Write { before: Some(before), after: record });
     }
 
     /// Forgets a payload, as a store that cleaned up too early does.
@@ -154,8 +158,9 @@ impl Ledger for MemoryLedger {
         if !is_as_expected {
             return Ok(Applied::Lost(Some(Box::new(row.record.clone()))));
         }
-        let before = Some(std::mem::replace(&mut row.record, change.after().clone()));
-        store.journal.push(Write { before, after: change.after().clone() });
+        let before = std::mem::replace(&mut row.record, change.after().clone());
+        store.reindex(&before, change.after());
+        store.journal.push(Write { before: Some(before), after: change.after().clone() });
         Ok(Applied::Landed)
     }
 
@@ -187,20 +192,54 @@ impl Ledger for MemoryLedger {
         Ok(page(due.collect(), limit, from))
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
         let store = self.store();
-        let held = store.rows.iter().filter(|(_, row)| {
-            let is_held = row.record.state.is_open() && row.record.hold.is_some();
-            is_held || store.index_lags
-        });
-        let held = held.map(|(at, row)| {
-            let delivery = &row.record.delivery;
-            // "~" sorts after every digit: what has no deadline comes last.
-            let deadline = delivery.deadline.map_or("~".to_owned(), ascending);
-            let parts =
-                [delivery.destination.as_str(), &deadline, at.tenant.as_str(), at.delivery_id.as_str()];
-            (key(parts), at.clone())
-        });
-        Ok(page(held.collect(), limit, from))
+        if store.index_lags {
+            let all = store.rows.values().map(|row| row.record.delivery.destination.clone());
+            return Ok(all.collect::<BTreeSet<_>>().into_iter().collect());
+        }
+        Ok(store.held.iter().filter(|(_, held)| !held.is_empty()).map(|(name, _)| name.clone()).collect())
     }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        let store = self.store();
+        if store.index_lags {
+            let of_it = store.rows.values().filter(|row| row.record.delivery.destination == *destination);
+            return Ok(page(of_it.map(|row| placed(&row.record)).collect(), limit, from));
+        }
+        let Some(held) = store.held.get(destination) else { return Ok(page(Vec::new(), limit, from)) };
+        let behind = held.iter().skip_while(|(order, _)| from.is_some_and(|from| *order <= from.0));
+        Ok(page(behind.take(limit + 1).cloned().collect(), limit, from))
+    }
+}
+
+impl Store {
+    /// Keeps the index of what is held in step with a record that changes.
+    fn reindex(&mut self, before: &Record, after: &Record) {
+        if is_held(before) == is_held(after) {
+            return;
+        }
+        let held = self.held.entry(after.delivery.destination.clone()).or_default();
+        match is_held(after) {
+            true => held.insert(placed(after)),
+            false => held.remove(&placed(after)),
+        };
+    }
+}
+
+fn is_held(record: &Record) -> bool {
+    record.state.is_open() && record.hold.is_some()
+}
+
+/// Where a held delivery stands among those of its destination.
+fn placed(record: &Record) -> (String, DeliveryKey) {
+    let at = record.delivery.key();
+    // "~" sorts after every digit: what has no deadline comes last.
+    let deadline = record.delivery.deadline.map_or("~".to_owned(), ascending);
+    (key([&deadline, at.tenant.as_str(), at.delivery_id.as_str()]), at)
 }

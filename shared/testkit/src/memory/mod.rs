@@ -4,6 +4,7 @@
 //! everything that was written (journals) and do what an operator's worst night does: deliver a
 //! message twice, lose it, move it natively, bring a deleted one back.
 
+mod budgets;
 mod catalogue;
 mod events;
 mod ledger;

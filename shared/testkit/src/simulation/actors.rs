@@ -7,6 +7,7 @@ use waybill_domain::handoff::{HandOff, hand_off};
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::time::DurationMs;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{
     Applied, Burial, Clock, Inbox, Ledger, Outgoing, PortResult, Ports, Queue, Received,
@@ -62,6 +63,7 @@ impl World {
             recipient: Sabotaged::new(Staged::new(recipient, &stage), self.sabotage, &hand),
             clock: clock.clone(),
             dice: SeededDice::new(name, seed),
+            desk: Desk::default(),
         };
         let visibility = self.visibility;
         Actor::new(name, stage, async move {

@@ -2,6 +2,7 @@
 //!
 //! The auditor sees what was written, sent and requested; it never asks the code under test.
 
+mod budgets;
 mod carried;
 mod ending;
 mod requests;
@@ -154,7 +155,7 @@ impl Auditor {
             self.chronicle.count(name);
             self.chronicle.note(|| describe(name, &write.after));
             self.check_write(write)?;
-            self.chronicle.saw(&self.moving, write.after.revision);
+            self.chronicle.saw(&self.moving, &write.after);
         }
         for event in &events {
             self.queue_event(event);
@@ -214,8 +215,8 @@ impl Auditor {
     /// before the other made the record work for it. Nothing can make a deletion conditional: here
     /// the reconciler helps, and only here.
     fn excuse_an_older_view(&mut self, deleted: &MessageId) {
-        let view = self.chronicle.view_of(&self.moving);
         for (key, ward) in &mut self.wards {
+            let view = self.chronicle.view_of(&self.moving, key);
             let is_older = self.world.ledger.inspect(key, |record| {
                 let works_for = record.claim.as_ref().map(|claim| &claim.message_id).or(record.copy.as_ref());
                 works_for == Some(deleted) && view.is_some_and(|view| view < ward.works_since)

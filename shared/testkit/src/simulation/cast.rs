@@ -19,6 +19,8 @@ pub(super) struct Player {
     pub(super) actor: Actor,
     pub(super) role: Role,
     pub(super) frozen_until: Option<TimeMs>,
+    /// Nothing goes wrong with it: the faults had stopped when it began.
+    pub(super) is_calm: bool,
 }
 
 /// What somebody is at work as.
@@ -65,7 +67,7 @@ impl History {
     }
 
     fn begin(&mut self, actor: Actor, role: Role) {
-        self.players.push(Player { actor, role, frozen_until: None });
+        self.players.push(Player { actor, role, frozen_until: None, is_calm: self.is_calm });
     }
 
     /// A name that no other actor of this history has: tokens begin with it.

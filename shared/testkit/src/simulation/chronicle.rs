@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use waybill_domain::admit::Admission;
-use waybill_domain::identity::MessageId;
+use waybill_domain::delivery::Record;
+use waybill_domain::identity::{DeliveryKey, MessageId};
 use waybill_service::ports::Clock;
 
 use crate::clock::VirtualClock;
@@ -22,8 +23,8 @@ pub struct Chronicle {
 #[derive(Debug)]
 struct Pages {
     coverage: Coverage,
-    /// Which revision each actor saw or wrote last.
-    views: BTreeMap<String, u64>,
+    /// Which revision each actor saw or wrote last of each delivery.
+    views: BTreeMap<(String, DeliveryKey), u64>,
     lines: Option<Vec<String>>,
 }
 
@@ -57,14 +58,14 @@ impl Chronicle {
         self.note(|| format!("{name}: {}", whom()));
     }
 
-    /// An actor saw or wrote this revision.
-    pub fn saw(&self, actor: &str, revision: u64) {
-        self.pages().views.insert(actor.to_owned(), revision);
+    /// An actor saw or wrote this record.
+    pub fn saw(&self, actor: &str, record: &Record) {
+        self.pages().views.insert((actor.to_owned(), record.delivery.key()), record.revision);
     }
 
-    /// The revision that an actor saw or wrote last.
-    pub fn view_of(&self, actor: &str) -> Option<u64> {
-        self.pages().views.get(actor).copied()
+    /// The revision that an actor saw or wrote last of a delivery.
+    pub fn view_of(&self, actor: &str, key: &DeliveryKey) -> Option<u64> {
+        self.pages().views.get(&(actor.to_owned(), key.clone())).copied()
     }
 
     /// Changes what is counted.
@@ -82,7 +83,7 @@ impl Chronicle {
         let (chronicle, worker) = (self.clone(), worker.to_owned());
         Arc::new(move |record, message_id: &MessageId, admission: &Admission| {
             chronicle.count(coverage::admission(admission));
-            chronicle.saw(&worker, record.revision);
+            chronicle.saw(&worker, record);
             chronicle.note(|| {
                 let (id, state) = (short(record.delivery.event_id.as_str()), record.state);
                 let (made, revision) = (record.attempts_made, record.revision);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use waybill_domain::admit::{Admission, Left, Suppressed};
-use waybill_domain::delivery::State;
+use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::{DeadLetterReason, Ending};
 use waybill_domain::hold::HoldReason;
 use waybill_service::ports::PortResult;
@@ -47,12 +47,14 @@ pub const EXPECTED: &[&str] = &[
     "write end expired",
     "write end horizon_reached",
     "write hold",
+    "write hold, budget",
     "write interrupted, ends",
     "write interrupted, retries",
     "write late over dead_lettered",
     "write late over expired",
     "write late over retryable",
     "write lift",
+    "write lift, budget",
     "write looked",
     "write not_sent",
     "write release",
@@ -98,6 +100,7 @@ pub const EXPECTED: &[&str] = &[
 
 /// What is never met, and why that is right.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
+    ("admit hold budget", "the budget is asked after the admission, right before the claim"),
     (
         "admit end attempts_exhausted",
         "the settle of the last attempt already dead-letters, and a release raises the limit: a record \
@@ -249,8 +252,14 @@ fn unclaimed(changes_state: bool, write: &Write) -> &'static str {
         (_, Some(DeadLetterReason::DestinationRemoved)) if changes_state => "write end destination_removed",
         (_, Some(_)) if changes_state => "write end horizon_reached",
         _ if after.dlq_told && !before.dlq_told => "write told",
+        _ if is_of_budget(after) && before.hold != after.hold => "write hold, budget",
         _ if after.hold.is_some() && before.hold != after.hold => "write hold",
+        _ if after.hold.is_none() && is_of_budget(before) => "write lift, budget",
         _ if after.hold.is_none() && before.hold.is_some() => "write lift",
         _ => "write looked",
     }
+}
+
+fn is_of_budget(record: &Record) -> bool {
+    record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::Budget)
 }

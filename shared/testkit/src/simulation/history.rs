@@ -83,7 +83,7 @@ impl History {
                 self.mischief();
             }
             self.begin_what_is_due();
-            let moved = self.step() || self.pass_the_time();
+            let moved = self.step()? || self.pass_the_time();
             self.auditor.after_step()?;
             if let Some(sender) = self.answered.take() {
                 self.auditor.request_over(&sender);
@@ -140,7 +140,7 @@ impl History {
     }
 
     /// Somebody moves, if somebody can.
-    fn step(&mut self) -> bool {
+    fn step(&mut self) -> Result<bool, Broken> {
         let now = self.now();
         let can_move =
             |player: &Player| player.actor.is_ready() && player.frozen_until.is_none_or(|at| at <= now);
@@ -149,16 +149,16 @@ impl History {
         // An idle worker is one more who may move.
         let chosen = self.lots.below(movable.len() as u64 + u64::from(idle.is_some())) as usize;
         match (movable.get(chosen), idle) {
-            (Some(player), _) => self.move_player(*player),
+            (Some(player), _) => self.move_player(*player)?,
             (None, Some(machine)) => self.begin_work(machine),
-            (None, None) => return false,
+            (None, None) => return Ok(false),
         }
         let passing = DurationMs::from_ms(self.lots.below(15));
         self.world.clock.advance(passing);
-        true
+        Ok(true)
     }
 
-    fn move_player(&mut self, at: usize) {
+    fn move_player(&mut self, at: usize) -> Result<(), Broken> {
         let order = self.order_for(self.players[at].actor.place());
         let player = &mut self.players[at];
         player.frozen_until = None;
@@ -178,8 +178,12 @@ impl History {
         if progress == Progress::Done {
             let player = self.players.swap_remove(at);
             self.auditor.request_over(player.actor.name());
+            if player.is_calm {
+                self.auditor.check_slots(player.actor.name())?;
+            }
             self.hear(player.role);
         }
+        Ok(())
     }
 
     fn order_for(&mut self, place: Option<Place>) -> Order {

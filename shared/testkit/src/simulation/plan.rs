@@ -2,6 +2,7 @@
 //! faults it knows. Each seed knows another subset of faults, so that no fault hides another.
 
 use bytes::Bytes;
+use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::destination::{Destination, OnAmbiguous};
 use waybill_domain::identity::{DestinationName, EventId, TenantId};
 use waybill_domain::policy::{Backoff, PolicyTerms};
@@ -142,7 +143,7 @@ impl Plan {
                 ..QueueRules::default()
             },
             destinations: destinations(),
-            events: (0..2 + lots.below(3)).map(|n| event(lots, n)).collect(),
+            events: events(lots),
             workers,
             hides: lots.chance(50),
             visibility: DurationMs::from_secs(*lots.pick(&[30, 60, 360]).unwrap_or(&360)),
@@ -160,6 +161,10 @@ fn destinations() -> Vec<Destination> {
     let slow = Backoff { base: DurationMs::from_secs(30), factor: 2.0, max: DurationMs::from_secs(3600) };
     let mut doubtful = destination("doubtful", PolicyTerms { max_attempts: 4, ..usual });
     doubtful.on_ambiguous = OnAmbiguous::Hold;
+    let mut narrow = destination("narrow", usual);
+    narrow.budget = Budget::of(Some(1), None);
+    let mut shared = destination("shared", usual);
+    shared.budget = Budget::of(Some(2), Rate::parse("rate", "20/m").ok());
     vec![
         destination("usual", usual),
         destination("tight", PolicyTerms { max_attempts: 2, ..usual }),
@@ -170,21 +175,31 @@ fn destinations() -> Vec<Destination> {
         ),
         destination("nightly", PolicyTerms { max_attempts: 6, backoff: slow, ..usual }),
         doubtful,
+        narrow,
+        shared,
     ]
 }
 
-fn event(lots: &mut Lots, n: u64) -> PlannedEvent {
+fn events(lots: &mut Lots) -> Vec<PlannedEvent> {
+    // Now and then more of them, and all to one budget.
+    let crowded = lots.chance(25).then(|| if lots.chance(50) { "narrow" } else { "shared" });
+    let most = if crowded.is_some() { 5 } else { 3 };
+    (0..2 + lots.below(most)).map(|n| event(lots, n, crowded)).collect()
+}
+
+fn event(lots: &mut Lots, n: u64, crowded: Option<&str>) -> PlannedEvent {
     let seconds = |lots: &mut Lots, least: i64, most: i64| {
         DurationMs::from_ms(lots.between(least * 1000, most * 1000).unsigned_abs())
     };
-    let at = VirtualClock::T0.plus(seconds(lots, 0, 90));
+    let span = if crowded.is_some() { 20 } else { 90 };
+    let at = VirtualClock::T0.plus(seconds(lots, 0, span));
     let not_before = lots.chance(20).then(|| at.plus(seconds(lots, 5, 2400)));
     let deadline = lots.chance(40).then(|| {
         let most = *lots.pick(&[10, 60, 700, 4000]).unwrap_or(&60);
         not_before.unwrap_or(at).plus(seconds(lots, 4, most))
     });
-    let names = ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful"];
-    let name = lots.pick(&names).copied().unwrap_or("usual");
+    let names = ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared"];
+    let name = crowded.or(lots.pick(&names).copied()).unwrap_or("usual");
     let event = Event {
         event_id: EventId::parse(format!("event-{n}")).expect("an event ID"),
         tenant: TenantId::parse(TENANT).expect("a tenant"),

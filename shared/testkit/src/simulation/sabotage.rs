@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, RecordData, State};
-use waybill_domain::identity::{DeliveryKey, MessageId, WriteToken};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId, WriteToken};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
-    Applied, Burial, Created, Cursor, Inbox, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received,
-    Recipient, Request,
+    Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortResult, Queue,
+    Receipt, Received, Recipient, Request, UsageSet,
 };
 
 use crate::faults::Staged;
@@ -45,6 +46,12 @@ pub enum Sabotage {
     QueueDropsBurials,
     /// Evidence is not written.
     EvidenceIsDropped,
+    /// What is given back stays leased.
+    SlotsAreNotGivenBack,
+    /// Whoever gives a slot back frees another's, too.
+    ReleasesAnothersSlot,
+    /// Budgets are not compared when they are written.
+    UsageIsNotCompared,
 }
 
 /// A port of one actor, as a broken build would use it.
@@ -162,9 +169,51 @@ impl Ledger for Sabotaged<StagedLedger> {
         self.inner.staged.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.inner.staged.held(limit, from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.inner.staged.held_destinations().await
     }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.inner.staged.held(destination, limit, from).await
+    }
+}
+
+impl Budgets for Sabotaged<StagedLedger> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.inner.staged.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        let bare = &self.inner.bare;
+        let stored = bare.peek_usage(destination);
+        if self.breaks(Sabotage::SlotsAreNotGivenBack) && usage.leased() < stored.usage.leased() {
+            return Ok(UsageSet::Landed);
+        }
+        if self.breaks(Sabotage::ReleasesAnothersSlot) && usage.leased() < stored.usage.leased() {
+            return self.inner.staged.set_usage(destination, expected, &without_slots(usage)).await;
+        }
+        if self.breaks(Sabotage::UsageIsNotCompared) {
+            return self.inner.staged.set_usage(destination, stored.revision, usage).await;
+        }
+        self.inner.staged.set_usage(destination, expected, usage).await
+    }
+}
+
+/// What is used is read-only, too.
+fn without_slots(usage: &Usage) -> Usage {
+    let mut document = serde_json::to_value(usage).expect("what is used is a document");
+    document.as_object_mut().expect("an object").remove("slots");
+    serde_json::from_value(document).expect("its slots may be left out")
 }
 
 /// A record is read-only; as a document it is not.

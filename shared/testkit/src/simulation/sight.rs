@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use waybill_domain::admit::{Admission, Scene, admit};
 use waybill_domain::attempt::Attempt;
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::envelope::WakeUp;
-use waybill_domain::identity::{DeliveryKey, MessageId};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
-use waybill_service::ports::{Applied, Clock, Created, Cursor, Ledger, Page, PortResult};
+use waybill_service::ports::{
+    Applied, Budgets, Clock, Created, Cursor, KeptUsage, Ledger, Page, PortResult, UsageSet,
+};
 
 use crate::clock::SkewedClock;
 
@@ -71,6 +74,10 @@ impl Sight {
         }
         let case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(case), Some(told)) = (case.as_ref(), &self.told) else { return };
+        // Whoever frees a slot looks at others, too.
+        if case.wakeup.facts.key() != record.delivery.key() {
+            return;
+        }
         let now = self.clock.now();
         let scene = Scene {
             destination: self.config.destinations.get(&record.delivery.destination).map(Arc::as_ref),
@@ -138,7 +145,31 @@ impl<L: Ledger> Ledger for Watched<L> {
         self.inner.due_for_look(now, limit, from).await
     }
 
-    async fn held(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<DeliveryKey>> {
-        self.inner.held(limit, from).await
+    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
+        self.inner.held_destinations().await
+    }
+
+    async fn held(
+        &self,
+        destination: &DestinationName,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<DeliveryKey>> {
+        self.inner.held(destination, limit, from).await
+    }
+}
+
+impl<L: Budgets> Budgets for Watched<L> {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        self.inner.usage(destination).await
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        self.inner.set_usage(destination, expected, usage).await
     }
 }

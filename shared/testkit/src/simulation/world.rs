@@ -108,6 +108,7 @@ pub fn destination(name: &str, terms: PolicyTerms) -> Destination {
         event_types: vec![EventPattern::parse("*").expect("a pattern")],
         policy: Policy::new(terms).expect("a policy"),
         timeout: DurationMs::from_secs(15),
+        budget: None,
         on_ambiguous: OnAmbiguous::Retry,
         statuses: BTreeMap::new(),
         keep_result: false,

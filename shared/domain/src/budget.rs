@@ -1,0 +1,331 @@
+//! A destination's budget: how many requests may be with its recipient at once, and how many may
+//! start in a span of time.
+//!
+//! A slot is leased by a claim's token and lapses with its lease: what crashed gives it back by
+//! itself, and a second release finds nothing to free. A slot may be *reserved* for a held delivery
+//! before its wake-up is sent, so that what is released gets what it was released for. Of slots and
+//! of rate, redrives get at most half, and at least one. Taking, reserving and releasing may be
+//! repeated: what stands already is granted again and charged once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::InvalidField;
+use crate::identity::{DeliveryId, WriteToken};
+use crate::time::{DurationMs, TimeMs};
+
+/// What a destination may be asked to bear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// How many requests at once; at least 1.
+    pub concurrency: u32,
+    /// How many may start in a span of time.
+    pub rate: Option<Rate>,
+}
+
+impl Budget {
+    /// How many requests at once where only a rate is configured.
+    pub const USUAL_CONCURRENCY: u32 = 16;
+
+    /// The budget of a destination that is configured so; none where it is not configured at all.
+    pub fn of(concurrency: Option<u32>, rate: Option<Rate>) -> Option<Self> {
+        match (concurrency, rate) {
+            (None, None) => None,
+            _ => Some(Self { concurrency: concurrency.unwrap_or(Self::USUAL_CONCURRENCY).max(1), rate }),
+        }
+    }
+
+    /// How many of the slots redrives may have.
+    fn redrives(&self) -> usize {
+        (self.concurrency / 2).max(1) as usize
+    }
+}
+
+/// So many starts in a span, on average. The bucket holds one span's worth: after a pause so many may
+/// start at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    number: u32,
+    per: DurationMs,
+}
+
+impl Rate {
+    /// Reads `20/s`, `600/m` or `5/h`.
+    pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
+        const RULE: &str = "a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\"";
+        let refuse = || InvalidField::new(field, format!("{:.40?} is not a rate", text), RULE);
+        let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
+        let per = match unit {
+            "s" => DurationMs::from_secs(1),
+            "m" => DurationMs::from_secs(60),
+            "h" => DurationMs::from_secs(3600),
+            _ => return Err(refuse()),
+        };
+        let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+        let number = number.parse().ok().filter(|n| is_number && (1..=100_000).contains(n));
+        Ok(Self { number: number.ok_or_else(refuse)?, per })
+    }
+
+    fn half(self) -> Self {
+        Self { number: (self.number / 2).max(1), ..self }
+    }
+
+    fn per_us(self) -> i64 {
+        micros(self.per)
+    }
+
+    fn spacing_us(self) -> i64 {
+        self.per_us() / i64::from(self.number)
+    }
+}
+
+/// When a bucket would be full again, in microseconds since the Unix epoch: all there is to know of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Pace(i64);
+
+impl Pace {
+    /// When the next one may start, at `now` or later.
+    fn earliest(self, rate: Rate, now: TimeMs) -> TimeMs {
+        let from_us = self.full_at(rate, now) - (rate.per_us() - rate.spacing_us());
+        now.max(TimeMs::from_unix_ms(from_us.div_euclid(1000) + i64::from(from_us.rem_euclid(1000) > 0)))
+    }
+
+    /// One starts at `at`.
+    fn charge(&mut self, rate: Rate, at: TimeMs, now: TimeMs) {
+        self.0 = self.full_at(rate, now).max(micros_of(at)) + rate.spacing_us();
+    }
+
+    /// What a clock promised that was wrong by more than we tolerate is not believed.
+    fn full_at(self, rate: Rate, now: TimeMs) -> i64 {
+        let honest = micros_of(now) + rate.per_us() + micros(MOST_AHEAD) + micros(TOLERATED);
+        if self.0 > honest { 0 } else { self.0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The longest time ahead for which a start is reserved: the longest delay of a message on SQS.
+const MOST_AHEAD: DurationMs = DurationMs::from_secs(900);
+
+/// How much further ahead a clock may have been.
+const TOLERATED: DurationMs = DurationMs::from_secs(60);
+
+/// How far ahead starts are reserved while others are under way that will reserve the next.
+const USUALLY_AHEAD: DurationMs = DurationMs::from_secs(1);
+
+/// How long a reserved slot waits for its wake-up to be worked for.
+const RESERVED_FOR: DurationMs = DurationMs::from_secs(30);
+
+/// How long after the last refusal, beyond the longest attempt, whoever frees a slot looks for what
+/// is held.
+const LOOKED_FOR: DurationMs = DurationMs::from_secs(60);
+
+/// A slot that a claim's token leases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Slot {
+    #[serde(rename = "t")]
+    token: WriteToken,
+    #[serde(rename = "u")]
+    until: TimeMs,
+    #[serde(rename = "r", default, skip_serializing_if = "is_false")]
+    is_redrive: bool,
+}
+
+/// A slot that waits for a delivery whose wake-up is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Reservation {
+    #[serde(rename = "d")]
+    delivery: DeliveryId,
+    #[serde(rename = "f")]
+    from: TimeMs,
+    #[serde(rename = "u")]
+    until: TimeMs,
+    #[serde(rename = "r", default, skip_serializing_if = "is_false")]
+    is_redrive: bool,
+}
+
+/// Who asks for a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The token of the claim that is about to be made.
+    pub token: WriteToken,
+    /// For which delivery.
+    pub delivery: DeliveryId,
+    /// Whether a redrive run released it.
+    pub is_redrive: bool,
+}
+
+/// What is used of a destination's budget: one small item, changed by compare-and-set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    slots: Vec<Slot>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reserved: Vec<Reservation>,
+    /// Until when whoever frees a slot looks for what is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wanted_until: Option<TimeMs>,
+    #[serde(default, skip_serializing_if = "Pace::is_empty")]
+    pace: Pace,
+    #[serde(default, skip_serializing_if = "Pace::is_empty")]
+    redrive_pace: Pace,
+}
+
+impl Usage {
+    /// Leases a slot to each of `wanted` for as long as there is room, in order: until when, or none.
+    /// What is refused is remembered, so that whoever frees a slot looks for what is held.
+    #[must_use]
+    pub fn take(
+        &mut self,
+        budget: &Budget,
+        wanted: &[Wanted],
+        now: TimeMs,
+        lease: DurationMs,
+    ) -> Vec<Option<TimeMs>> {
+        self.drop_lapsed(now);
+        let granted: Vec<_> = wanted.iter().map(|one| self.take_one(budget, one, now, lease)).collect();
+        if granted.contains(&None) {
+            self.someone_waits(now, lease);
+        }
+        granted
+    }
+
+    fn take_one(
+        &mut self,
+        budget: &Budget,
+        wanted: &Wanted,
+        now: TimeMs,
+        lease: DurationMs,
+    ) -> Option<TimeMs> {
+        if let Some(own) = self.slots.iter().find(|slot| slot.token == wanted.token) {
+            return Some(own.until);
+        }
+        let Wanted { token, delivery, is_redrive } = wanted.clone();
+        match self.reserved.iter().position(|reservation| reservation.delivery == delivery) {
+            // Counted and charged when it was reserved.
+            Some(at) => drop(self.reserved.swap_remove(at)),
+            None if self.has_slot(budget, is_redrive) && self.earliest(budget, is_redrive, now) <= now => {
+                self.charge(budget, is_redrive, now, now);
+            }
+            None => return None,
+        }
+        let until = now.plus(lease);
+        self.slots.push(Slot { token, until, is_redrive });
+        Some(until)
+    }
+
+    /// Gives slots back. Tokens that lease none free none.
+    pub fn release(&mut self, tokens: &[WriteToken]) {
+        self.slots.retain(|slot| !tokens.contains(&slot.token));
+    }
+
+    /// Reserves a slot for a held delivery that is about to be released: from when on it may start, or
+    /// none if there is no room, or if somebody has reserved for it.
+    ///
+    /// A start within the rate may lie ahead: a moment, or as far as a message can be delayed where
+    /// nobody else is under way who would release the next.
+    #[must_use]
+    pub fn reserve(
+        &mut self,
+        budget: &Budget,
+        delivery: &DeliveryId,
+        is_redrive: bool,
+        now: TimeMs,
+    ) -> Option<TimeMs> {
+        self.drop_lapsed(now);
+        if self.is_reserved(delivery) || !self.has_slot(budget, is_redrive) {
+            return None;
+        }
+        let ahead = if self.used() == 0 { MOST_AHEAD } else { USUALLY_AHEAD };
+        let from = self.earliest(budget, is_redrive, now);
+        if from > now.plus(ahead) {
+            return None;
+        }
+        self.charge(budget, is_redrive, from, now);
+        let until = from.plus(RESERVED_FOR);
+        self.reserved.push(Reservation { delivery: delivery.clone(), from, until, is_redrive });
+        Some(from)
+    }
+
+    /// More is held than there was room for: whoever frees a slot looks for it. Not moved at every call,
+    /// so that a refusal alone is rarely worth a write.
+    pub fn someone_waits(&mut self, now: TimeMs, lease: DurationMs) {
+        let until = now.plus(lease).plus(LOOKED_FOR);
+        let is_soon_over =
+            self.wanted_until.is_none_or(|at| at.plus(DurationMs::from_secs(20)) < until || at > until);
+        if is_soon_over {
+            self.wanted_until = Some(until);
+        }
+    }
+
+    /// Whether something may be held for want of room.
+    pub fn is_wanted(&self, now: TimeMs) -> bool {
+        self.wanted_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether a slot waits for this delivery.
+    pub fn is_reserved(&self, delivery: &DeliveryId) -> bool {
+        self.reserved.iter().any(|reservation| reservation.delivery == *delivery)
+    }
+
+    /// How many slots are free, lapsed ones among them.
+    pub fn free(&self, budget: &Budget, now: TimeMs) -> usize {
+        let live = self.slots.iter().filter(|slot| slot.until > now).count()
+            + self.reserved.iter().filter(|reservation| reservation.until > now).count();
+        (budget.concurrency as usize).saturating_sub(live)
+    }
+
+    /// How many slots wait for a wake-up.
+    pub fn reservations(&self) -> usize {
+        self.reserved.len()
+    }
+
+    /// How many slots claims lease, lapsed ones among them.
+    pub fn leased(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn drop_lapsed(&mut self, now: TimeMs) {
+        self.slots.retain(|slot| slot.until > now);
+        self.reserved.retain(|reservation| reservation.until > now);
+    }
+
+    fn used(&self) -> usize {
+        self.slots.len() + self.reserved.len()
+    }
+
+    fn has_slot(&self, budget: &Budget, is_redrive: bool) -> bool {
+        let redrives = self.slots.iter().filter(|slot| slot.is_redrive).count()
+            + self.reserved.iter().filter(|reservation| reservation.is_redrive).count();
+        self.used() < budget.concurrency as usize && (!is_redrive || redrives < budget.redrives())
+    }
+
+    fn earliest(&self, budget: &Budget, is_redrive: bool, now: TimeMs) -> TimeMs {
+        let Some(rate) = budget.rate else { return now };
+        let any = self.pace.earliest(rate, now);
+        if is_redrive { any.max(self.redrive_pace.earliest(rate.half(), now)) } else { any }
+    }
+
+    fn charge(&mut self, budget: &Budget, is_redrive: bool, at: TimeMs, now: TimeMs) {
+        let Some(rate) = budget.rate else { return };
+        self.pace.charge(rate, at, now);
+        if is_redrive {
+            self.redrive_pace.charge(rate.half(), at, now);
+        }
+    }
+}
+
+fn micros_of(at: TimeMs) -> i64 {
+    at.as_unix_ms().saturating_mul(1000)
+}
+
+fn micros(span: DurationMs) -> i64 {
+    i64::try_from(span.as_ms().saturating_mul(1000)).unwrap_or(i64::MAX / 4)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

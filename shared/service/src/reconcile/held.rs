@@ -1,0 +1,198 @@
+//! What is held: released where no hold matches any more and the budget has room, ended where its
+//! deadline has passed. The destinations take turns, so that none waits behind another's backlog.
+
+use std::collections::VecDeque;
+
+use waybill_domain::hold::HoldRule;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
+use waybill_domain::repair::{HeldRepair, repair_held};
+
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::ports::{Clock, Cursor, Dice, Ledger, PortResult, Queue};
+use crate::release::{Bid, Look, goes_at};
+use crate::steps::{Landing, hand_over, legal, write};
+
+use super::{Reconciler, TickLimits, TickReport, minimum_window};
+
+/// At how many the reconciler looks where everything stays held: at the front stands whatever comes to
+/// its deadline first.
+const FRONT: usize = 10;
+
+/// Where a destination's turn goes on.
+struct Turn {
+    destination: DestinationName,
+    from: Option<Cursor>,
+    pages: usize,
+}
+
+impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
+    pub(super) async fn look_at_held(
+        &self,
+        config: &Config,
+        limits: TickLimits,
+        report: &mut TickReport,
+    ) -> PortResult<()> {
+        let mut names = self.ledger.held_destinations().await?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        // Where the time does not suffice for all, it is not always the same ones that are left out.
+        let first = ((self.dice.unit() * names.len() as f64) as usize).min(names.len() - 1);
+        names.rotate_left(first);
+        let turn = |destination| Turn { destination, from: None, pages: 0 };
+        let mut turns: VecDeque<Turn> = names.into_iter().map(turn).collect();
+        while let Some(turn) = turns.pop_front() {
+            if self.is_over(limits) {
+                report.more = true;
+                break;
+            }
+            turns.extend(self.take_turn(config, turn, limits, report).await?);
+        }
+        Ok(())
+    }
+
+    /// One destination's turn; its next one, if it needs another.
+    async fn take_turn(
+        &self,
+        config: &Config,
+        turn: Turn,
+        limits: TickLimits,
+        report: &mut TickReport,
+    ) -> PortResult<Option<Turn>> {
+        if keeps_all(&config.holds, &turn.destination) {
+            return self.look_at_front(config, turn, limits, report).await;
+        }
+        let destination = config.destinations.get(&turn.destination);
+        if let Some(bid) = destination.and_then(|destination| Bid::of(config, destination))
+            && turn.from.is_none()
+        {
+            let counter = Desk::default().counter(&turn.destination);
+            let look = Look { always: true, most: limits.pages.saturating_mul(limits.page_size) };
+            let going = self.write_usage(&counter, bid, look, &[]).await?;
+            let is_full = going.is_empty();
+            self.let_go(config, going, report).await;
+            return match is_full {
+                true => self.look_at_front(config, turn, limits, report).await,
+                false => Ok(None),
+            };
+        }
+        match destination.is_some_and(|destination| destination.budget.is_some()) {
+            true => self.look_at_front(config, turn, limits, report).await,
+            false => self.look_at_page(config, turn, limits, report).await,
+        }
+    }
+
+    /// Only what has passed its deadline goes; behind the first that has not, none has.
+    async fn look_at_front(
+        &self,
+        config: &Config,
+        turn: Turn,
+        limits: TickLimits,
+        report: &mut TickReport,
+    ) -> PortResult<Option<Turn>> {
+        let most = FRONT.min(limits.page_size);
+        let found = self.ledger.held(&turn.destination, most, turn.from.as_ref()).await?;
+        for key in &found.items {
+            match self.end_if_over(config, key, report).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                failed => self.note_failure(key, failed.map(drop), report),
+            }
+        }
+        Ok(next_turn(turn, found.next, limits, report))
+    }
+
+    async fn look_at_page(
+        &self,
+        config: &Config,
+        turn: Turn,
+        limits: TickLimits,
+        report: &mut TickReport,
+    ) -> PortResult<Option<Turn>> {
+        let found = self.ledger.held(&turn.destination, limits.page_size, turn.from.as_ref()).await?;
+        for key in &found.items {
+            if self.is_over(limits) {
+                report.more = true;
+                return Ok(None);
+            }
+            let done = self.look_at_one(config, key, report).await;
+            self.note_failure(key, done, report);
+        }
+        Ok(next_turn(turn, found.next, limits, report))
+    }
+
+    /// Whether what stands behind it in the order of deadlines may be over, too.
+    async fn end_if_over(
+        &self,
+        config: &Config,
+        key: &DeliveryKey,
+        report: &mut TickReport,
+    ) -> PortResult<bool> {
+        let Some(record) = self.ledger.load(key).await? else { return Ok(true) };
+        report.looked_at += 1;
+        if !record.state.is_open() || record.hold.is_none() {
+            return Ok(true);
+        }
+        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
+            HeldRepair::End(ending) => {
+                let by = self.writer(now);
+                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+                Ok(true)
+            }
+            HeldRepair::Stay | HeldRepair::Lift => {
+                report.held += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    async fn look_at_one(
+        &self,
+        config: &Config,
+        key: &DeliveryKey,
+        report: &mut TickReport,
+    ) -> PortResult<()> {
+        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
+        report.looked_at += 1;
+        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
+            HeldRepair::Stay => report.held += 1,
+            HeldRepair::Lift => {
+                let lift = legal(record.lift_not_before(goes_at(&record, self.dice, now), now, &rules))?;
+                match write(self.ledger, &lift, |_| false).await? {
+                    Landing::Landed(lifted) => {
+                        hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
+                        report.lifted += 1;
+                    }
+                    Landing::Lost(_) => report.raced += 1,
+                }
+            }
+            HeldRepair::End(ending) => {
+                let by = self.writer(now);
+                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn next_turn(turn: Turn, next: Option<Cursor>, limits: TickLimits, report: &mut TickReport) -> Option<Turn> {
+    let from = Some(next?);
+    let pages = turn.pages + 1;
+    if pages >= limits.pages {
+        report.more = true;
+        return None;
+    }
+    Some(Turn { from, pages, ..turn })
+}
+
+/// Whether a hold surely keeps everything of the destination.
+fn keeps_all(holds: &[HoldRule], destination: &DestinationName) -> bool {
+    holds.iter().any(|rule| match rule {
+        HoldRule::All => true,
+        HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
+        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run(_) => false,
+    })
+}

@@ -1,0 +1,35 @@
+//! The budgets of destinations in memory.
+
+use waybill_domain::budget::Usage;
+use waybill_domain::identity::DestinationName;
+use waybill_service::ports::{Budgets, KeptUsage, PortResult, UsageSet};
+
+use super::ledger::MemoryLedger;
+
+impl Budgets for MemoryLedger {
+    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
+        Ok(self.peek_usage(destination))
+    }
+
+    async fn set_usage(
+        &self,
+        destination: &DestinationName,
+        expected: u64,
+        usage: &Usage,
+    ) -> PortResult<UsageSet> {
+        let mut store = self.store();
+        let kept = store.budgets.entry(destination.clone()).or_default();
+        if kept.revision != expected {
+            return Ok(UsageSet::Lost(kept.clone()));
+        }
+        *kept = KeptUsage { revision: expected + 1, usage: usage.clone() };
+        Ok(UsageSet::Landed)
+    }
+}
+
+impl MemoryLedger {
+    /// What is used of a budget, looked at without asking a port. Its revision counts the writes.
+    pub fn peek_usage(&self, destination: &DestinationName) -> KeptUsage {
+        self.store().budgets.get(destination).cloned().unwrap_or_default()
+    }
+}

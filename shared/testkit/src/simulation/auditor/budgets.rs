@@ -1,0 +1,42 @@
+//! No recipient has more requests at once than its budget allows, and no worker keeps a slot that it
+//! has done with.
+
+use waybill_domain::delivery::Record;
+use waybill_domain::identity::DestinationName;
+
+use crate::scripted::Received;
+
+use super::{Auditor, Broken};
+
+impl Auditor {
+    /// Counted at the recipient, in truth, whatever anybody's clock says.
+    pub(super) fn check_in_flight(&self, record: &Record, request: &Received) -> Result<(), Broken> {
+        let destination = &record.delivery.destination;
+        let config = self.world.config();
+        let budget = config.destinations.get(destination).and_then(|destination| destination.budget);
+        let Some(budget) = budget else { return Ok(()) };
+        let is_of_it = |open: &&super::OpenRequest| {
+            open.over_at > request.at
+                && self.world.ledger.inspect(&open.key, |record| record.delivery.destination == *destination)
+                    == Some(true)
+        };
+        let others = self.open_requests.iter().filter(is_of_it).count();
+        if others >= budget.concurrency as usize {
+            return Err(format!("sent while {others} wait for {destination}, whose budget is {budget:?}"));
+        }
+        Ok(())
+    }
+
+    /// A worker that nothing kept from it has given back every slot.
+    pub fn check_slots(&self, worker: &str) -> Result<(), Broken> {
+        let config = self.world.config();
+        let kept = |name: &DestinationName| {
+            let usage = serde_json::to_string(&self.world.ledger.peek_usage(name).usage);
+            usage.is_ok_and(|usage| usage.contains(&format!("\"{worker}-")))
+        };
+        match config.destinations.keys().find(|name| kept(name)) {
+            Some(name) => Err(format!("{worker} is done, and keeps a slot of {name}")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A destination's budget: who gets a slot, when it comes back, and how soon the next may start.
+
+use waybill_domain::budget::{Budget, Rate, Usage, Wanted};
+use waybill_domain::identity::{DeliveryId, DestinationName, EventId, TenantId, WriteToken};
+use waybill_domain::time::{DurationMs, TimeMs};
+
+use crate::build::{T0, secs};
+
+const LEASE: DurationMs = DurationMs::from_secs(25);
+
+fn slots(concurrency: u32) -> Budget {
+    Budget::of(Some(concurrency), None).unwrap()
+}
+
+fn paced(concurrency: u32, rate: &str) -> Budget {
+    Budget::of(Some(concurrency), Some(Rate::parse("rate", rate).unwrap())).unwrap()
+}
+
+fn delivery(name: &str) -> DeliveryId {
+    let tenant = TenantId::parse("acme").unwrap();
+    DeliveryId::derive(&tenant, &EventId::parse(name).unwrap(), &DestinationName::parse("books").unwrap())
+}
+
+/// `a`, `b`… are deliveries and the tokens of their claims; what begins with `r` is a redrive.
+fn wanted(name: &str) -> Wanted {
+    Wanted { token: token(name), delivery: delivery(name), is_redrive: name.starts_with('r') }
+}
+
+fn token(name: &str) -> WriteToken {
+    WriteToken::parse(name).unwrap()
+}
+
+fn ms(ms: u64) -> TimeMs {
+    T0.plus(DurationMs::from_ms(ms))
+}
+
+/// What happens, one after the other.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// These ask together; these get a slot.
+    Take(&'static str, &'static str),
+    /// These are done with.
+    Release(&'static str),
+    /// A held one is about to be released: when it may start, in milliseconds from the beginning.
+    Reserve(&'static str, Option<u64>),
+    /// So many milliseconds after the beginning.
+    At(u64),
+    /// So many slots are free.
+    Free(usize),
+}
+
+#[track_caller]
+fn check(what: &str, budget: Budget, steps: &[Step]) {
+    let (mut usage, mut now) = (Usage::default(), T0);
+    let each = |names: &'static str| names.split_whitespace();
+    for step in steps {
+        match *step {
+            Step::Take(asking, granted) => {
+                let all: Vec<Wanted> = each(asking).map(wanted).collect();
+                let answers = usage.take(&budget, &all, now, LEASE);
+                let got: Vec<&str> =
+                    each(asking).zip(answers).filter(|(_, a)| a.is_some()).map(|(n, _)| n).collect();
+                assert_eq!(got, each(granted).collect::<Vec<_>>(), "{what}: {step:?}");
+            }
+            Step::Release(names) => usage.release(&each(names).map(token).collect::<Vec<_>>()),
+            Step::Reserve(name, from) => {
+                let got = usage.reserve(&budget, &delivery(name), name.starts_with('r'), now);
+                assert_eq!(got, from.map(ms), "{what}: {step:?}");
+            }
+            Step::At(at) => now = ms(at),
+            Step::Free(free) => assert_eq!(usage.free(&budget, now), free, "{what}: {step:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_slot_is_leased_by_a_token_and_comes_back_once() {
+    use Step::*;
+    let until = LEASE.as_ms();
+    check("in order, as many as there are", slots(2), &[Take("a b c", "a b"), Free(0)]);
+    check("one at the least", Budget::of(Some(0), None).unwrap(), &[Take("a b", "a")]);
+    check("given back", slots(1), &[Take("a", "a"), Take("b", ""), Release("a"), Take("b", "b")]);
+    check(
+        "a second release frees nothing of others",
+        slots(1),
+        &[Take("a", "a"), Release("a"), Take("b", "b"), Release("a"), Take("c", "")],
+    );
+    check("nor does one that never was", slots(1), &[Take("a", "a"), Release("x"), Take("b", "")]);
+    check("a repeated write takes once", slots(2), &[Take("a", "a"), Take("a", "a"), Free(1)]);
+    check(
+        "what crashed comes back with its lease",
+        slots(1),
+        &[
+            Take("a", "a"),
+            At(until - 1),
+            Take("b", ""),
+            At(until),
+            Free(1),
+            Take("b", "b"),
+            Release("a"),
+            Take("c", ""),
+        ],
+    );
+}
+
+#[test]
+fn what_is_released_gets_what_was_reserved_for_it() {
+    use Step::*;
+    check(
+        "newcomers do not overtake it",
+        slots(1),
+        &[
+            Take("a", "a"),
+            Release("a"),
+            Reserve("held", Some(0)),
+            Take("b", ""),
+            Take("held", "held"),
+            Take("b", ""),
+        ],
+    );
+    check(
+        "no more than there is room for",
+        slots(2),
+        &[Take("a", "a"), Reserve("b", Some(0)), Reserve("c", None)],
+    );
+    check("once, whoever releases", slots(2), &[Reserve("a", Some(0)), Reserve("a", None), Free(1)]);
+    check(
+        "a wake-up that never comes gives it back",
+        slots(1),
+        &[Reserve("a", Some(0)), At(29_999), Take("b", ""), At(30_000), Take("b", "b")],
+    );
+}
+
+#[test]
+fn redrives_get_at_most_half_and_at_least_one() {
+    use Step::*;
+    check("half of four", slots(4), &[Take("r1 r2 r3 a b c", "r1 r2 a b")]);
+    check("half of five, rounded down", slots(5), &[Take("r1 r2 r3 a b c d", "r1 r2 a b c")]);
+    check("one of one", slots(1), &[Take("r1", "r1"), Take("a", "")]);
+    check("a reservation counts", slots(2), &[Reserve("r1", Some(0)), Take("r2 a", "a")]);
+    check(
+        "one that is done with makes room for another",
+        slots(2),
+        &[Take("r1 r2", "r1"), Release("r1"), Take("r2", "r2")],
+    );
+    check("half of the rate too", paced(100, "4/s"), &[Take("r1 r2 r3 a b c", "r1 r2 a b")]);
+    check("and one of one", paced(100, "1/s"), &[Take("r1", "r1"), Take("a", "")]);
+}
+
+#[test]
+fn starts_are_paced_and_a_pause_saves_up_one_spans_worth() {
+    use Step::*;
+    check(
+        "a bucket of four",
+        paced(100, "4/s"),
+        &[
+            Take("a b c d e", "a b c d"),
+            At(249),
+            Take("e", ""),
+            At(250),
+            Take("e f", "e"),
+            At(60_000),
+            Take("g h i j k", "g h i j"),
+        ],
+    );
+    check(
+        "a slot given back is no start given back",
+        paced(1, "1/m"),
+        &[Take("a", "a"), Release("a"), Take("b", ""), At(59_999), Take("b", ""), At(60_000), Take("b", "b")],
+    );
+    check(
+        "a repeated write is charged once",
+        paced(9, "2/s"),
+        &[Take("a", "a"), Take("a", "a"), Take("b c", "b")],
+    );
+    check(
+        "what was reserved was charged",
+        paced(9, "2/s"),
+        &[Reserve("a", Some(0)), Take("a", "a"), Take("b c", "b")],
+    );
+    check("a refusal costs nothing", paced(1, "2/s"), &[Take("a b b b", "a"), Release("a"), Take("c", "c")]);
+}
+
+#[test]
+fn a_start_is_reserved_ahead_so_that_the_next_release_has_a_cause() {
+    use Step::*;
+    check(
+        "as far as a message can be delayed, where nobody else is under way",
+        paced(9, "1/m"),
+        &[Take("a", "a"), Release("a"), Reserve("b", Some(60_000)), Reserve("c", None)],
+    );
+    check(
+        "a moment ahead, where somebody is",
+        paced(9, "2/s"),
+        &[Take("a b", "a b"), Reserve("c", Some(500)), Reserve("d", Some(1000)), Reserve("e", None)],
+    );
+    check("never further than that", paced(9, "1/h"), &[Take("a", "a"), Release("a"), Reserve("b", None)]);
+    check(
+        "a clock that was wrong by a day is not believed for long",
+        paced(9, "1/m"),
+        &[At(86_400_000), Take("a", "a"), Release("a"), At(0), Reserve("b", Some(0))],
+    );
+}
+
+#[test]
+fn a_refusal_is_remembered_until_it_cannot_matter_any_more() {
+    let mut usage = Usage::default();
+    assert!(!usage.is_wanted(T0));
+    assert_eq!(usage.take(&slots(1), &[wanted("a"), wanted("b")], T0, LEASE).len(), 2);
+    assert!(usage.is_wanted(T0));
+    // A refusal that is remembered long enough already changes nothing, and needs no write.
+    let before = usage.clone();
+    assert_eq!(usage.take(&slots(1), &[wanted("c")], T0.plus(secs(20)), LEASE), [None]);
+    assert_eq!(usage, before);
+    let over = T0.plus(LEASE).plus(secs(60));
+    assert!(usage.is_wanted(over.minus(secs(1))) && !usage.is_wanted(over));
+}
+
+#[test]
+fn sixteen_slots_cost_one_write_unit() {
+    let names: Vec<String> = (0..16).map(|n| format!("01JD0000000000000000000{n:03}")).collect();
+    let wanted: Vec<Wanted> = names.iter().map(|name| wanted(name)).collect();
+    let mut usage = Usage::default();
+    assert!(usage.take(&paced(16, "20/s"), &wanted, T0, LEASE).iter().all(Option::is_some));
+    usage.someone_waits(T0, LEASE);
+    let written = serde_json::to_string(&usage).unwrap();
+    assert!(written.len() < 960, "{} bytes: {written}", written.len());
+}
+
+#[test]
+fn a_rate_is_a_number_and_a_span() {
+    for good in ["1/s", "20/s", "600/m", "5/h", "100000/s"] {
+        assert!(Rate::parse("rate", good).is_ok(), "{good}");
+    }
+    for bad in ["", "20", "/s", "20/", "20/d", "0/s", "-1/s", "+1/s", "1.5/s", " 1/s", "100001/s", "20 /s"] {
+        let refused = Rate::parse("rate", bad).unwrap_err().to_string();
+        assert!(refused.contains("rate") && refused.contains("20/s"), "{bad}: {refused}");
+    }
+}
+
+#[test]
+fn a_destination_without_either_has_no_budget() {
+    assert_eq!(Budget::of(None, None), None);
+    let rate = Rate::parse("rate", "20/s").ok();
+    assert_eq!(Budget::of(None, rate).unwrap().concurrency, Budget::USUAL_CONCURRENCY);
+    assert_eq!(Budget::of(Some(3), rate).unwrap().concurrency, 3);
+}
