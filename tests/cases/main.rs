@@ -6,6 +6,7 @@
 
 mod duplicates;
 mod ledger;
+mod look_ups;
 mod losses;
 mod publishing;
 mod timing;

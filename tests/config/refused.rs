@@ -10,7 +10,7 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, \
-                                on_ambiguous, statuses, keep_result";
+                                on_ambiguous, status_url, statuses, keep_result";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -64,7 +64,6 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         "gone = \"suspend\"",
         "metrics = true",
         "headers = {}",
-        "status_url = \"https://x.example/{delivery_id}\"",
     ];
     for line in of_a_destination {
         let key = line.split(' ').next().unwrap();
@@ -81,11 +80,6 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }
     check(&[
-        (
-            "on_ambiguous = \"query\"",
-            &["line 5: destinations.d.on_ambiguous: \"query\" is known, but not built in this version \
-               (\"retry\" or \"hold\")"],
-        ),
         (
             "[system]\nmax_redrives = 3\nretain_days = 90",
             &[
@@ -139,7 +133,22 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
         ),
         (
             "on_ambiguous = \"ignore\"",
-            &["line 5: destinations.d.on_ambiguous: is \"ignore\" (\"retry\" or \"hold\")"],
+            &["line 5: destinations.d.on_ambiguous: is \"ignore\" (\"retry\", \"query\" or \"hold\")"],
+        ),
+        (
+            "on_ambiguous = \"query\"",
+            &["line 1: destinations.d.status_url: is missing (on_ambiguous = \"query\" asks there)"],
+        ),
+        (
+            "status_url = \"https://x.example/{delivery_id}\"",
+            &[
+                "line 5: destinations.d.status_url: is never asked (only together with on_ambiguous = \"query\")",
+            ],
+        ),
+        (
+            "on_ambiguous = \"query\"\nstatus_url = \"https://x.example/status\"",
+            &["line 6: destinations.d.status_url: has neither {delivery_id} nor {event_id} in it \
+               (a URL as for url, with {delivery_id} or {event_id} in its path or query)"],
         ),
         (
             "statuses = { 99 = \"retryable\", 0404 = \"retryable\", ok = \"delivered\", 500 = \"maybe\" }",

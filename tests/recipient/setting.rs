@@ -130,6 +130,7 @@ pub(crate) fn request_to(url: &str) -> Request {
             policy: Policy::default(),
             timeout: PLENTY,
             on_ambiguous: OnAmbiguous::Retry,
+            status_url: None,
             statuses: BTreeMap::new(),
             keep_result: false,
         }),

@@ -75,6 +75,7 @@ pub(crate) fn destination() -> Destination {
         policy: policy(7),
         timeout: secs(15),
         on_ambiguous: OnAmbiguous::Retry,
+        status_url: None,
         statuses: Default::default(),
         keep_result: false,
     }

@@ -6,5 +6,6 @@ mod build;
 mod deadlines;
 mod envelopes;
 mod events;
+mod look_ups;
 mod transitions;
 mod vectors;

@@ -20,10 +20,13 @@ pub(crate) struct Outlook {
 pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
     match (record.state, record.disposition) {
         (State::Pending | State::Retryable, _) => of_open(record),
-        (_, Some(Disposition::Delivered { attempt, late: false })) => {
+        (_, Some(Disposition::Delivered { by_look_up: true, .. })) => {
+            quiet("nothing: the recipient said in a status look-up that it has applied it".to_owned())
+        }
+        (_, Some(Disposition::Delivered { attempt, late: false, .. })) => {
             quiet(format!("nothing: the recipient acknowledged attempt {attempt}"))
         }
-        (_, Some(Disposition::Delivered { attempt, late: true })) => quiet(format!(
+        (_, Some(Disposition::Delivered { attempt, late: true, .. })) => quiet(format!(
             "nothing: the recipient acknowledged attempt {attempt}, late: its claim had been lost, but the \
              effect is real"
         )),

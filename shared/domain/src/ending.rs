@@ -109,6 +109,10 @@ pub enum Disposition {
         attempt: AttemptNumber,
         /// The acknowledgement came after the claim was lost.
         late: bool,
+        /// The recipient's answer to a status look-up under this attempt's number says that an
+        /// earlier request was applied; no request of this number was sent.
+        #[serde(default)]
+        by_look_up: bool,
     },
     /// Not delivered.
     Ended(Ending),

@@ -15,5 +15,6 @@ pub mod ingest;
 mod digest;
 mod notes;
 mod steps;
+mod look_up;
 pub mod consume;
 pub mod reconcile;

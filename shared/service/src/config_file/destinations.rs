@@ -4,11 +4,12 @@ use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::look_up::StatusUrl;
 use waybill_domain::outcome::{StatusOverride, StatusOverrides};
 use waybill_domain::time::DurationMs;
 
 use super::policies::{self, DEFAULT, Policies};
-use super::reader::{Entry, Keys, NOT_BUILT, Section};
+use super::reader::{Entry, Keys, Section};
 use super::{Rules, SecretStores};
 
 const KEYS: Keys = Keys {
@@ -21,10 +22,11 @@ const KEYS: Keys = Keys {
         "policy",
         "timeout",
         "on_ambiguous",
+        "status_url",
         "statuses",
         "keep_result",
     ],
-    later: &["concurrency", "rate", "schema", "suspend_after", "gone", "metrics", "headers", "status_url"],
+    later: &["concurrency", "rate", "schema", "suspend_after", "gone", "metrics", "headers"],
 };
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
@@ -45,7 +47,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         None => policies.get(DEFAULT).copied(),
     };
     let mut optional = Optional::default();
-    let sound = optional.read(&section);
+    let sound = optional.read(&section, rules.locality);
     Some(Destination {
         name: name?,
         tenants: tenants?,
@@ -56,6 +58,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         event_types: optional.event_types,
         timeout: optional.timeout,
         on_ambiguous: optional.on_ambiguous,
+        status_url: optional.status_url,
         statuses: optional.statuses,
         keep_result: optional.keep_result,
     })
@@ -67,6 +70,7 @@ struct Optional {
     event_types: Vec<EventPattern>,
     timeout: DurationMs,
     on_ambiguous: OnAmbiguous,
+    status_url: Option<StatusUrl>,
     statuses: StatusOverrides,
     keep_result: bool,
 }
@@ -78,6 +82,7 @@ impl Default for Optional {
             event_types: Vec::new(),
             timeout: DurationMs::from_secs(15),
             on_ambiguous: OnAmbiguous::default(),
+            status_url: None,
             statuses: StatusOverrides::new(),
             keep_result: false,
         }
@@ -86,16 +91,39 @@ impl Default for Optional {
 
 impl Optional {
     /// Reads what is written; `false` if any of it was refused.
-    fn read(&mut self, section: &Section<'_, '_>) -> bool {
+    fn read(&mut self, section: &Section<'_, '_>, locality: Locality) -> bool {
         let outcomes = [
             section.set("owner", &mut self.owner, |entry| entry.parsed(owner).map(Some)),
             section.set("event_types", &mut self.event_types, event_types),
             section.set("timeout", &mut self.timeout, |entry| entry.parsed(timeout)),
             section.set("on_ambiguous", &mut self.on_ambiguous, on_ambiguous),
+            section.set("status_url", &mut self.status_url, |entry| {
+                entry.parsed(|field, text| StatusUrl::parse(field, text, locality)).map(Some)
+            }),
             section.set("statuses", &mut self.statuses, statuses),
             section.set("keep_result", &mut self.keep_result, Entry::as_bool),
         ];
-        !outcomes.contains(&false)
+        !outcomes.contains(&false) && self.asks_somewhere(section)
+    }
+}
+
+impl Optional {
+    /// A look-up needs an address, and an address that nobody asks at is a mistake.
+    fn asks_somewhere(&self, section: &Section<'_, '_>) -> bool {
+        let queries = self.on_ambiguous == OnAmbiguous::Query;
+        let invalid = match (queries, self.status_url.is_some()) {
+            (true, false) => {
+                InvalidField::new("status_url", "is missing", "on_ambiguous = \"query\" asks there")
+            }
+            (false, true) => InvalidField::new(
+                "status_url",
+                "is never asked",
+                "only together with on_ambiguous = \"query\"",
+            ),
+            _ => return true,
+        };
+        section.refuse(invalid);
+        false
     }
 }
 
@@ -153,11 +181,11 @@ fn timeout(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
 }
 
 fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
-    const RULE: &str = "\"retry\" or \"hold\"";
+    const RULE: &str = "\"retry\", \"query\" or \"hold\"";
     match entry.as_text()? {
         "retry" => return Some(OnAmbiguous::Retry),
         "hold" => return Some(OnAmbiguous::Hold),
-        "query" => entry.refuse(format!("\"query\" {NOT_BUILT}"), RULE),
+        "query" => return Some(OnAmbiguous::Query),
         other => entry.refuse(format!("is {other:?}"), RULE),
     }
     None

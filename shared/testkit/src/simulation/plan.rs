@@ -2,8 +2,10 @@
 //! faults it knows. Each seed knows another subset of faults, so that no fault hides another.
 
 use bytes::Bytes;
+use waybill_domain::address::Locality;
 use waybill_domain::destination::{Destination, OnAmbiguous};
 use waybill_domain::identity::{DestinationName, EventId, TenantId};
+use waybill_domain::look_up::StatusUrl;
 use waybill_domain::policy::{Backoff, PolicyTerms};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
@@ -11,7 +13,7 @@ use waybill_service::event::Event;
 use crate::clock::VirtualClock;
 use crate::dice::Lots;
 use crate::memory::QueueRules;
-use crate::scripted::Reaction;
+use crate::scripted::{LookUpReaction, Reaction};
 
 use super::world::{TENANT, destination, event_type};
 
@@ -51,6 +53,8 @@ pub struct PlannedEvent {
     pub at: TimeMs,
     /// What the recipient does, request by request; then it answers 200.
     pub reactions: Vec<Reaction>,
+    /// How the recipient reacts to the first look-ups of it; then it tells the truth.
+    pub look_ups: Vec<LookUpReaction>,
 }
 
 /// What may happen between two steps.
@@ -155,11 +159,16 @@ impl Plan {
     }
 }
 
+const STATUS_URL: &str = "https://recipient.example/status/{delivery_id}?event={event_id}";
+
 fn destinations() -> Vec<Destination> {
     let usual = PolicyTerms::default();
     let slow = Backoff { base: DurationMs::from_secs(30), factor: 2.0, max: DurationMs::from_secs(3600) };
     let mut doubtful = destination("doubtful", PolicyTerms { max_attempts: 4, ..usual });
     doubtful.on_ambiguous = OnAmbiguous::Hold;
+    let mut asked = destination("asked", PolicyTerms { max_attempts: 6, ..usual });
+    asked.on_ambiguous = OnAmbiguous::Query;
+    asked.status_url = StatusUrl::parse("status_url", STATUS_URL, Locality::PublicOnly).ok();
     vec![
         destination("usual", usual),
         destination("tight", PolicyTerms { max_attempts: 2, ..usual }),
@@ -170,6 +179,7 @@ fn destinations() -> Vec<Destination> {
         ),
         destination("nightly", PolicyTerms { max_attempts: 6, backoff: slow, ..usual }),
         doubtful,
+        asked,
     ]
 }
 
@@ -183,7 +193,7 @@ fn event(lots: &mut Lots, n: u64) -> PlannedEvent {
         let most = *lots.pick(&[10, 60, 700, 4000]).unwrap_or(&60);
         not_before.unwrap_or(at).plus(seconds(lots, 4, most))
     });
-    let names = ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful"];
+    let names = ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful", "asked"];
     let name = lots.pick(&names).copied().unwrap_or("usual");
     let event = Event {
         event_id: EventId::parse(format!("event-{n}")).expect("an event ID"),
@@ -198,7 +208,16 @@ fn event(lots: &mut Lots, n: u64) -> PlannedEvent {
         payload: Bytes::from(format!("{{\"n\":{n}}}")),
     };
     let reactions = (0..lots.below(7)).map(|_| reaction(lots)).collect();
-    PlannedEvent { event, at, reactions }
+    let look_ups = (0..lots.below(4)).map(|_| look_up(lots)).collect();
+    PlannedEvent { event, at, reactions, look_ups }
+}
+
+fn look_up(lots: &mut Lots) -> LookUpReaction {
+    match lots.below(4) {
+        0 => LookUpReaction::Answer(503),
+        1 => LookUpReaction::Silence,
+        _ => LookUpReaction::Truth,
+    }
 }
 
 fn reaction(lots: &mut Lots) -> Reaction {

@@ -5,9 +5,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
 use waybill_domain::delivery::{Change, Record, RecordData, State};
 use waybill_domain::identity::{DeliveryKey, MessageId, WriteToken};
+use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
     Applied, Burial, Created, Cursor, Inbox, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received,
@@ -45,6 +47,8 @@ pub enum Sabotage {
     QueueDropsBurials,
     /// Evidence is not written.
     EvidenceIsDropped,
+    /// A recipient that can be asked is not: what is in doubt is sent again.
+    SendsInDoubt,
 }
 
 /// A port of one actor, as a broken build would use it.
@@ -229,6 +233,13 @@ impl Inbox for Sabotaged<Staged<MemoryQueue>> {
 }
 
 impl<P: Recipient> Recipient for Sabotaged<P> {
+    async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
+        if self.breaks(Sabotage::SendsInDoubt) {
+            return Finding::NotApplied;
+        }
+        self.inner.look_up(request, url, window).await
+    }
+
     async fn send(&self, request: Request, mut window: SendWindow) -> Sending {
         let never = TimeMs::from_unix_ms(i64::MAX);
         if self.breaks(Sabotage::ForgetsDeadlineAtSend) {

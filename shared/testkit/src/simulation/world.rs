@@ -109,6 +109,7 @@ pub fn destination(name: &str, terms: PolicyTerms) -> Destination {
         policy: Policy::new(terms).expect("a policy"),
         timeout: DurationMs::from_secs(15),
         on_ambiguous: OnAmbiguous::Retry,
+        status_url: None,
         statuses: BTreeMap::new(),
         keep_result: false,
     }
