@@ -3,7 +3,8 @@
     python infra/local/configuration.py waybill.toml
 
 As `ConfigStore::apply` in shared/aws does it, but unchecked: run `waybill config check` first. Functions
-refuse a faulty one and stay with what they have. Region and credentials are taken as by every AWS
+refuse a faulty one and stay with what they have. One that names files (`schema`) is bundled first:
+`waybill config bundle waybill.toml > bundled.toml` prints the one text that is stored. Region and credentials are taken as by every AWS
 tool, the names from WAYBILL_TABLE and WAYBILL_BUCKET.
 """
 

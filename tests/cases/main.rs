@@ -9,5 +9,6 @@ mod ledger;
 mod look_ups;
 mod losses;
 mod publishing;
+mod schemas;
 mod timing;
 mod world;

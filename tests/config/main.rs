@@ -2,6 +2,7 @@
 
 mod accepted;
 mod example;
+mod files;
 mod refused;
 mod required;
 mod syntax;

@@ -10,7 +10,7 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, \
-                                on_ambiguous, status_url, statuses, keep_result";
+                                on_ambiguous, status_url, statuses, keep_result, schema";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -31,7 +31,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         (
             "[destination.x]",
             &["line 5: destination: is not a key; did you mean \"destinations\"? \
-               (one of policies, producers, event_types, destinations, system)"],
+               (one of policies, producers, event_types, destinations, system, files)"],
         ),
         (
             "[policies.fast]\nmax_attempt = 3",
@@ -59,7 +59,6 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
     let of_a_destination = [
         "concurrency = 8",
         "rate = \"20/s\"",
-        "schema = \"s.json\"",
         "suspend_after = 20",
         "gone = \"suspend\"",
         "metrics = true",
@@ -75,7 +74,7 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
     for table in ["sources", "schedules", "operators"] {
         let expected = format!(
             "line 5: {table}: is known, but not built in this version \
-             (one of policies, producers, event_types, destinations, system)"
+             (one of policies, producers, event_types, destinations, system, files)"
         );
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }

@@ -20,6 +20,12 @@ pub(crate) const DEFAULT_FILE: &str = "waybill.toml";
 /// What can be done with the configuration.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    /// Print the file with the files that it names within it, as one text that stands by itself
+    Bundle {
+        /// The configuration file
+        #[arg(default_value = DEFAULT_FILE)]
+        file: PathBuf,
+    },
     /// Read the file as a whole and name every fault
     Check {
         /// The configuration file
@@ -43,7 +49,13 @@ pub(crate) enum Unusable {
 }
 
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::Check { file, allow_local } = command;
+    let (file, allow_local) = match command {
+        Command::Check { file, allow_local } => (file, allow_local),
+        Command::Bundle { file } => {
+            out::line(text_of(&file).map_err(|unusable| unusable.of(&file))?.trim_end());
+            return Ok(Exit::Done);
+        }
+    };
     let rules = Rules { locality: locality(allow_local), secrets: globals.backend().secret_stores() };
     match (read(&file, rules), globals.output) {
         // Secrets may well be set only where the system runs: not a fault of the file.
@@ -96,6 +108,11 @@ async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
 
 /// The configuration in `file`, or why there is none to be used.
 pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
+    config_file::parse(&text_of(file)?, rules).map_err(Unusable::Faulty)
+}
+
+/// What `file` says, with the files beside it that it names: one text, as it is applied.
+pub(crate) fn text_of(file: &Path) -> Result<String, Unusable> {
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
@@ -105,7 +122,9 @@ pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))
     })?;
-    config_file::parse(&text, rules).map_err(Unusable::Faulty)
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let beside = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| in_words(&error));
+    config_file::bundle(&text, beside).map_err(Unusable::Faulty)
 }
 
 impl Unusable {

@@ -98,6 +98,7 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>)
         DeadLetterReason::DestinationRemoved => {
             format!("destination {destination} is not configured any more for its tenant")
         }
+        DeadLetterReason::PayloadInvalid => format!("the schema of {destination} refuses its payload"),
         DeadLetterReason::Permanent(class) => {
             format!("the last attempt failed in a way that a repeat does not mend ({class})")
         }
@@ -127,6 +128,9 @@ fn remedy(record: &Record, reason: DeadLetterReason) -> String {
         }
         DeadLetterReason::DestinationRemoved => {
             format!("put {destination} back into the configuration if it was removed by mistake")
+        }
+        DeadLetterReason::PayloadInvalid => {
+            format!("correct what makes the payload, or the schema of {destination}")
         }
         DeadLetterReason::Permanent(class) => match class {
             C::AuthenticationRejected => "correct the credentials or the secret on both sides".to_owned(),

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::attempt::{Excerpt, Next, NotSent};
 use crate::delivery::{Change, Claim, Delivery, LastFailure, Record, RecordData, State};
-use crate::ending::{Disposition, Ending};
+use crate::ending::{DeadLetterReason, Disposition, Ending};
 use crate::hold::Held;
 use crate::identity::{AttemptNumber, ConfigRevision, MessageId, WriteToken};
 use crate::outcome::Applied;
@@ -89,6 +89,21 @@ impl Record {
             looks: 0,
             delivery,
         };
+        data.look_at = next_look(&data, rules, now);
+        Record::from_data(data)
+    }
+
+    /// A new delivery whose payload its destination's schema refuses, with nobody there to be told:
+    /// it ends as it begins, without an attempt, and the DLQ is owed its letter.
+    pub fn refused(
+        delivery: Delivery,
+        policy: &Policy,
+        config_revision: ConfigRevision,
+        rules: &LookRules,
+    ) -> Self {
+        let now = delivery.first_queued_at;
+        let mut data = RecordData::clone(&Record::new(delivery, policy, config_revision, rules));
+        end_as(&mut data, Ending::DeadLettered(DeadLetterReason::PayloadInvalid), now);
         data.look_at = next_look(&data, rules, now);
         Record::from_data(data)
     }

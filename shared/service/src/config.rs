@@ -9,6 +9,8 @@ use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, Tenan
 use waybill_domain::repair::LookRules;
 use waybill_domain::time::DurationMs;
 
+use crate::payload_schema::PayloadSchema;
+
 /// One revision of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -16,6 +18,8 @@ pub struct Config {
     pub revision: ConfigRevision,
     /// The recipients.
     pub destinations: BTreeMap<DestinationName, Arc<Destination>>,
+    /// Which payloads a destination takes, where it says so.
+    pub schemas: BTreeMap<DestinationName, Arc<PayloadSchema>>,
     /// Who may publish, by name.
     pub producers: BTreeMap<String, Producer>,
     /// Rules by event type; the first that matches counts.

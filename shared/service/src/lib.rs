@@ -12,6 +12,7 @@ pub mod publish;
 pub mod refusal;
 pub mod authorize;
 pub mod ingest;
+pub mod payload_schema;
 mod digest;
 mod notes;
 mod steps;

@@ -8,9 +8,11 @@ use waybill_domain::look_up::StatusUrl;
 use waybill_domain::outcome::{StatusOverride, StatusOverrides};
 use waybill_domain::time::DurationMs;
 
+use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
 use super::reader::{Entry, Keys, Section};
 use super::{Rules, SecretStores};
+use crate::payload_schema::PayloadSchema;
 
 const KEYS: Keys = Keys {
     built: &[
@@ -25,9 +27,17 @@ const KEYS: Keys = Keys {
         "status_url",
         "statuses",
         "keep_result",
+        "schema",
     ],
-    later: &["concurrency", "rate", "schema", "suspend_after", "gone", "metrics", "headers"],
+    later: &["concurrency", "rate", "suspend_after", "gone", "metrics", "headers"],
 };
+
+/// The schema that a destination names, if it names one that is good.
+pub(super) fn schema(entry: &Entry<'_, '_>, files: &Files<'_, '_>) -> Option<PayloadSchema> {
+    // What is no table is reported where the destination is read.
+    let named = entry.get("schema")?;
+    files.schema(&named)
+}
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);

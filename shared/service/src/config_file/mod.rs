@@ -5,7 +5,7 @@
 //! fault names its line, its dotted key, what is wrong and what is allowed; no fault repeats a
 //! value that could be a secret.
 //!
-//! Order of reading: [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
+//! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
 //! table: `policies`, `destinations`, `producers`, `event_types`, `system`.
 
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::digest::sha256_hex;
 
 pub mod fault;
+pub mod files;
 
 mod destinations;
 mod event_types;
@@ -31,12 +32,13 @@ mod syntax;
 mod system;
 
 pub use fault::ConfigFault;
+pub use files::bundle;
 
 use fault::Faults;
 use reader::{Keys, Section};
 
 const KEYS: Keys = Keys {
-    built: &["policies", "producers", "event_types", "destinations", "system"],
+    built: &["policies", "producers", "event_types", "destinations", "system", "files"],
     later: &["sources", "schedules", "operators"],
 };
 
@@ -87,12 +89,17 @@ pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFa
 /// Reads every table, so that every fault is found; what it returns counts only if there is none.
 fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> {
     let policies = policies::read(root);
+    let files = files::Files::of(root);
+    let mut schemas = BTreeMap::new();
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
     for entry in root.tables("destinations") {
+        let schema = destinations::schema(&entry, &files);
         if let Some(destination) = destinations::read(&entry, &policies, rules) {
+            schemas.extend(schema.map(|schema| (destination.name.clone(), Arc::new(schema))));
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
     }
+    files.refuse_unused();
     if !root.has_entries("destinations") {
         // Also what a truncated file looks like: with no destinations, every open delivery would
         // be dead-lettered as `destination_removed`.
@@ -103,7 +110,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
     let revision = ConfigRevision::parse(revision).ok()?;
-    Some(Config { revision, destinations, producers, event_types, system, holds: Vec::new() })
+    Some(Config { revision, destinations, schemas, producers, event_types, system, holds: Vec::new() })
 }
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.

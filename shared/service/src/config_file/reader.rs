@@ -130,6 +130,16 @@ impl<'f, 't> Entry<'f, 't> {
         self.name
     }
 
+    /// The entry of a key, if this is a table in which it is written.
+    pub(super) fn get(&self, key: &str) -> Option<Entry<'f, 't>> {
+        match self.value {
+            DeValue::Table(table) => {
+                Section { path: self.path.clone(), at: self.at, table, faults: self.faults }.get(key)
+            }
+            _ => None,
+        }
+    }
+
     /// Reports a fault of the key or its value.
     pub(super) fn refuse(&self, fault: impl Into<String>, rule: impl Into<String>) {
         self.faults.add(self.at, &self.path, fault, rule);
@@ -275,7 +285,7 @@ impl<'f, 't> Entry<'f, 't> {
 }
 
 /// A dotted key; a part that needs quotes gets them.
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let part = if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { part } else { format!("{path}.{part}") }

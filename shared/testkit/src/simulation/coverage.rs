@@ -238,7 +238,9 @@ pub(super) fn write(write: &Write) -> &'static str {
         (true, _, Some(R::HorizonReached)) => "write settled, horizon",
         (true, _, Some(R::RetryAfterPastDeadline)) => "write settled, retry_after_past_deadline",
         (true, _, Some(R::AmbiguousOutcome)) => "write settled, ambiguous",
-        (true, _, Some(R::Permanent(_) | R::DestinationRemoved)) => "write settled, permanent",
+        (true, _, Some(R::Permanent(_) | R::DestinationRemoved | R::PayloadInvalid)) => {
+            "write settled, permanent"
+        }
         (false, State::Retryable, _) => "write interrupted, retries",
         (false, ..) => "write interrupted, ends",
     }
