@@ -9,6 +9,7 @@ mod ledger;
 mod look_ups;
 mod losses;
 mod publishing;
+mod schedules;
 mod schemas;
 mod timing;
 mod world;

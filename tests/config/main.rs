@@ -5,6 +5,7 @@ mod example;
 mod files;
 mod refused;
 mod required;
+mod schedules;
 mod syntax;
 
 use waybill_domain::address::Locality;

@@ -7,5 +7,6 @@ mod deadlines;
 mod envelopes;
 mod events;
 mod look_ups;
+mod schedules;
 mod transitions;
 mod vectors;

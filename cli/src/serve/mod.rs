@@ -27,7 +27,7 @@ use waybill_domain::address::Locality;
 use waybill_domain::time::DurationMs;
 use waybill_http::HttpRecipient;
 use waybill_service::config::Config;
-use waybill_service::ports::Ports;
+use waybill_service::ports::{Clock as _, Ports};
 
 use crate::backend::{Store, open_file};
 use crate::exit::{Exit, Failure, in_words};
@@ -71,7 +71,11 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let store = open_file(data)?;
     lock.keep();
 
-    let config = Arc::new(settings.config);
+    // A file has no history: to this process it is applied now. What the ledger shows of a schedule's
+    // earlier windows still counts, so that a restart loses none.
+    let mut config = settings.config;
+    config.applied_at = config.applied_at.or(Some(SystemClock.now()));
+    let config = Arc::new(config);
     let unusable = secrets::unusable(&config).await;
     unusable.iter().for_each(Unusable::log);
     let ports = Arc::new(ServePorts {

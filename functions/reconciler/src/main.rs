@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use waybill_aws::Place;
 use waybill_aws::clients::{Clients, Limits};
 use waybill_service::reconcile::Reconciler;
+use waybill_service::schedule::Learned;
 use waybill_system::{SystemClock, SystemDice, log};
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,10 +18,11 @@ async fn main() -> Result<(), Error> {
     let configuration = &place.configuration(&clients, SystemClock);
     let (ledger, queue) = (place.ledger(&clients), place.queue(&clients));
     let reconciler = &Reconciler { ledger: &ledger, queue: &queue, clock: &SystemClock, dice: &SystemDice };
+    let learned = &Learned::default();
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        Ok(handler::handle(reconciler, &config, ends_at).await?)
+        Ok(handler::handle(reconciler, &config, learned, ends_at).await?)
     }))
     .await
 }

@@ -28,6 +28,8 @@ pub const HOLD: DurationMs = DurationMs::from_secs(10);
 const REVISION: &str = "revision";
 /// The name of the document in the bucket.
 const DOCUMENT: &str = "document";
+/// When it was put in force.
+const APPLIED_AT: &str = "applied_at";
 
 /// Why there is no configuration to work with.
 #[derive(Debug, Error)]
@@ -86,7 +88,7 @@ impl ConfigStore {
                 .item(table::SK, AttributeValue::S(sort.to_owned()))
                 .item(REVISION, AttributeValue::S(config.revision.to_string()))
                 .item(DOCUMENT, AttributeValue::S(name.clone()))
-                .item("applied_at", AttributeValue::S(now.to_string()))
+                .item(APPLIED_AT, AttributeValue::S(now.to_string()))
                 .send()
                 .await
                 .map_err(|error| of_sdk(LEDGER, error))?;
@@ -111,6 +113,8 @@ impl ConfigStore {
         Ok(Pointer {
             revision: text(&item, REVISION)?.to_owned(),
             document: text(&item, DOCUMENT)?.to_owned(),
+            // Whoever applies writes it; what cannot be read is not known.
+            applied_at: text(&item, APPLIED_AT).ok().and_then(|at| TimeMs::parse(APPLIED_AT, at).ok()),
         })
     }
 
@@ -129,6 +133,7 @@ impl ConfigStore {
 struct Pointer {
     revision: String,
     document: String,
+    applied_at: Option<TimeMs>,
 }
 
 /// The configuration that is in force, as far as this process knows.
@@ -182,8 +187,10 @@ impl<C: Clock> ConfigSource<C> {
             return Ok(None);
         }
         let document = self.store.document(&pointer).await?;
-        let parsed = config_file::parse(&document, self.rules);
-        parsed.map(Some).map_err(|faults| ConfigError::Faulty { revision: pointer.revision, faults })
+        match config_file::parse(&document, self.rules) {
+            Ok(config) => Ok(Some(Config { applied_at: pointer.applied_at, ..config })),
+            Err(faults) => Err(ConfigError::Faulty { revision: pointer.revision, faults }),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`look_up`], and at the edge
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`look_up`], [`schedule`] (with [`event_template`]), and at the edge
 //! [`retry_after`], [`signature`], [`address`].
 
 pub mod fault;
@@ -28,6 +28,8 @@ pub mod handoff;
 pub mod repair;
 pub mod look_up;
 pub mod hold;
+pub mod schedule;
+pub mod event_template;
 pub mod retry_after;
 pub mod signature;
 pub mod address;

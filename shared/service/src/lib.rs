@@ -1,4 +1,5 @@
-//! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile.
+//! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile, and
+//! schedules.
 //!
 //! The order `load → admit → claim → send → settle → hand off → acknowledge` is written once, in
 //! [`consume`]; every other path uses its steps. What is decided is decided by `waybill_domain`;
@@ -19,3 +20,4 @@ mod steps;
 mod look_up;
 pub mod consume;
 pub mod reconcile;
+pub mod schedule;

@@ -6,7 +6,7 @@
 //! value that could be a secret.
 //!
 //! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `event_types`, `system`.
+//! table: `policies`, `destinations`, `producers`, `event_types`, `schedules`, `system`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ mod event_types;
 mod nearest;
 mod policies;
 mod producers;
+mod schedules;
 mod reader;
 mod syntax;
 mod system;
@@ -38,8 +39,8 @@ use fault::Faults;
 use reader::{Keys, Section};
 
 const KEYS: Keys = Keys {
-    built: &["policies", "producers", "event_types", "destinations", "system", "files"],
-    later: &["sources", "schedules", "operators"],
+    built: &["policies", "producers", "event_types", "destinations", "system", "schedules", "files"],
+    later: &["sources", "operators"],
 };
 
 /// What a configuration may say depends on where it is used.
@@ -109,8 +110,19 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
+    let schedules = schedules::read(root, &destinations, &event_types);
     let revision = ConfigRevision::parse(revision).ok()?;
-    Some(Config { revision, destinations, schemas, producers, event_types, system, holds: Vec::new() })
+    Some(Config {
+        revision,
+        destinations,
+        schemas,
+        producers,
+        event_types,
+        schedules,
+        applied_at: None,
+        system,
+        holds: Vec::new(),
+    })
 }
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.

@@ -125,6 +125,8 @@ fn config(destinations: Vec<Destination>) -> Config {
         revision: ConfigRevision::parse("cfg-1").expect("a revision"),
         destinations: destinations.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect(),
         schemas: BTreeMap::new(),
+        schedules: Vec::new(),
+        applied_at: None,
         producers: BTreeMap::new(),
         event_types: Vec::new(),
         system: System::default(),
