@@ -68,6 +68,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         (Ok(config), Format::Json) => out::json(&json!({
             "config_revision": config.revision.as_str(),
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
+            "schedules": config.schedules.iter().map(|schedule| &schedule.name).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
             "warnings": warnings(&config, rules).await,
         })),

@@ -4,6 +4,7 @@
 mod clock;
 mod lease_payment;
 mod narrated;
+mod nightly_reconciliation;
 mod promises;
 mod renewal_reminder;
 mod stage;
@@ -44,6 +45,8 @@ enum Example {
     LeasePayment,
     /// A reminder reaches its recipient before the cutoff, or is never sent
     RenewalReminder,
+    /// Nightly jobs reach a payment provider once each, through a death, a rate limit and a missed night
+    NightlyReconciliation,
     /// One after the other
     All,
 }
@@ -62,18 +65,20 @@ pub(crate) async fn run(output: Format, arguments: Arguments) -> Result<Exit, Fa
     let voice = Voice(output);
     let mut total = Count::default();
     let mut requests = Vec::new();
-    for example in [Example::LeasePayment, Example::RenewalReminder] {
+    for example in [Example::LeasePayment, Example::RenewalReminder, Example::NightlyReconciliation] {
         if arguments.example != Example::All && arguments.example != example {
             continue;
         }
         let mut rehearsal = Rehearsal { voice, ..Rehearsal::default() };
         let name = match example {
             Example::RenewalReminder => "renewal-reminder",
+            Example::NightlyReconciliation => "nightly-reconciliation",
             _ => "lease-payment",
         };
         voice.tell(format_args!("━━ {name}"));
         match example {
             Example::RenewalReminder => renewal_reminder::run(&mut rehearsal).await?,
+            Example::NightlyReconciliation => nightly_reconciliation::run(&mut rehearsal).await?,
             _ => lease_payment::run(&mut rehearsal).await?,
         }
         total = total.and(rehearsal.report(name));
@@ -117,13 +122,20 @@ impl Rehearsal {
         record: &Record,
         attempts: &[Attempt],
     ) -> Result<(), Failure> {
-        let requests = stage.recipient.requests_of(record.delivery.id.as_str());
+        // Look-ups are no requests of the delivery: they carry its ID and nothing else of it.
+        let mut requests = stage.recipient.requests_of(record.delivery.id.as_str());
+        requests.retain(|request| request.request_line.starts_with("POST "));
         let payload = stage.store.payload(&record.delivery.key()).await?.unwrap_or_default();
         let key = SigningKey::parse("secret", SECRET)?;
         self.keep_all(of_every_delivery(record, &payload, &requests, &key));
         self.requests.extend(requests);
-        self.timelines.push(timeline::timeline(record, attempts, stage.owner(record)));
+        self.tell_timeline(stage, record, attempts);
         Ok(())
+    }
+
+    /// The timeline alone: for what was never sent.
+    fn tell_timeline(&mut self, stage: &Stage, record: &Record, attempts: &[Attempt]) {
+        self.timelines.push(timeline::timeline(record, attempts, stage.owner(record)));
     }
 
     /// Tells how it ended, and counts the promises.

@@ -68,6 +68,13 @@ impl fmt::Display for BusinessDay {
     }
 }
 
+/// As `30 2 * * * in America/New_York`.
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.cron.text, self.zone.0.iana_name().unwrap_or("UTC"))
+    }
+}
+
 impl Timing {
     /// Reads a pattern (minute, hour, day of month, month, day of week) and the name of a zone.
     pub fn parse(cron: &str, zone: &str) -> Result<Self, InvalidField> {
