@@ -5,6 +5,7 @@
 //! in `conformance`.
 
 mod duplicates;
+mod hours;
 mod ledger;
 mod look_ups;
 mod losses;
