@@ -179,6 +179,34 @@ fn the_example_configuration_is_good() {
 }
 
 #[test]
+fn a_configuration_with_schemas_is_read_from_its_folder_and_bundled_into_one_text() {
+    let home = Home::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/nightly-reconciliation/waybill.toml");
+    let ran = home.run(&["config", "check", example]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let schedule = "schedule nightly-reconciliation: 30 2 * * * in America/New_York, for acme, northwind to \
+                    settlement-provider";
+    assert!(ran.out.lines().any(|line| line == schedule), "{}", ran.out);
+
+    let bundled = home.run(&["config", "bundle", example]);
+    assert_eq!(bundled.code, 0);
+    let elsewhere = home.path("bundled.toml");
+    std::fs::write(&elsewhere, &bundled.out).unwrap();
+    let file = elsewhere.to_str().unwrap();
+    assert_eq!(home.run(&["config", "bundle", file]).out, bundled.out, "no file is needed any more");
+    let revision = |file: &str| home.run(&["config", "check", file, "--output", "json"]).json().remove(0);
+    assert_eq!(revision(file)["config_revision"], revision(example)["config_revision"]);
+
+    let lost = home.path("lost.toml");
+    let text = std::fs::read_to_string(example).unwrap();
+    std::fs::write(&lost, text.replace("settlement.schema", "lost.schema")).unwrap();
+    let refused = home.run(&["config", "check", lost.to_str().unwrap()]);
+    assert_eq!(refused.code, 2);
+    let said = "destinations.settlement-provider.schema: \"lost.schema.json\": no such file or directory";
+    assert!(refused.err.contains(said), "{}", refused.err);
+}
+
+#[test]
 fn a_rehearsal_for_programs_is_its_promises_and_nothing_else() {
     let home = Home::new();
     let ran = home.run(&["rehearse", "renewal-reminder", "--output", "json"]);

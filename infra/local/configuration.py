@@ -3,7 +3,8 @@
     python infra/local/configuration.py waybill.toml
 
 For local trials: unchecked, and without an entry in the audit, as nobody's act; `waybill config apply
---backend aws` does it properly. Functions refuse a faulty one and stay with what they have. Region and credentials are taken as by every AWS
+--backend aws` does it properly. Functions refuse a faulty one and stay with what they have. One that
+names files (`schema`) is bundled first: `waybill config bundle waybill.toml > bundled.toml`. Region and credentials are taken as by every AWS
 tool, the names from WAYBILL_TABLE and WAYBILL_BUCKET.
 """
 

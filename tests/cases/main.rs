@@ -6,8 +6,12 @@
 
 mod budgets;
 mod duplicates;
+mod hours;
 mod ledger;
+mod look_ups;
 mod losses;
 mod publishing;
+mod schedules;
+mod schemas;
 mod timing;
 mod world;

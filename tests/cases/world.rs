@@ -132,6 +132,15 @@ impl World {
         self.block(consumer.consume(&self.config, Incoming { message_id, body }, DurationMs::from_secs(60)))
     }
 
+    /// A worker that waits for the recipient's answer when it dies.
+    pub(crate) fn dies_after_sending(&self, message: &Message) {
+        let consumer = Consumer { ports: &self.ports };
+        let incoming = Incoming { message_id: &message.message_id, body: &message.body };
+        let mut work = pin!(consumer.consume(&self.config, incoming, DurationMs::from_secs(60)));
+        let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "it is still waiting for an answer");
+    }
+
     /// Everything that is visible now, hidden for a minute.
     pub(crate) fn receive(&self) -> Vec<Message> {
         self.block(self.ports.queue.receive(100, DurationMs::from_secs(60))).unwrap()

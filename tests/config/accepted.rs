@@ -30,6 +30,15 @@ fn a_destination_that_says_only_what_it_must_gets_the_defaults() {
 }
 
 #[test]
+fn a_recipient_that_can_be_asked_has_a_status_url() {
+    let url = "https://hooks.example.com/status/{event_id}";
+    let config = read(&format!("{DESTINATION}on_ambiguous = \"query\"\nstatus_url = \"{url}\"\n"));
+    let destination = &config.destinations[&d()];
+    assert_eq!(destination.on_ambiguous, OnAmbiguous::Query);
+    assert_eq!(destination.status_url.as_ref().map(ToString::to_string).as_deref(), Some(url));
+}
+
+#[test]
 fn everything_that_is_written_is_read() {
     let text = format!(
         r#"{DESTINATION}owner = "team@acme.example"

@@ -2,8 +2,10 @@
 
 mod accepted;
 mod example;
+mod files;
 mod refused;
 mod required;
+mod schedules;
 mod syntax;
 mod worker;
 

@@ -10,7 +10,7 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, concurrency, \
-                                rate, on_ambiguous, statuses, keep_result";
+                                rate, on_ambiguous, status_url, statuses, keep_result, schema";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -31,7 +31,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         (
             "[destination.x]",
             &["line 5: destination: is not a key; did you mean \"destinations\"? \
-               (one of policies, producers, event_types, destinations, system)"],
+               (one of policies, producers, event_types, destinations, system, schedules, files)"],
         ),
         (
             "[policies.fast]\nmax_attempt = 3",
@@ -56,14 +56,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
 
 #[test]
 fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
-    let of_a_destination = [
-        "schema = \"s.json\"",
-        "suspend_after = 20",
-        "gone = \"suspend\"",
-        "metrics = true",
-        "headers = {}",
-        "status_url = \"https://x.example/{delivery_id}\"",
-    ];
+    let of_a_destination = ["suspend_after = 20", "gone = \"suspend\"", "metrics = true", "headers = {}"];
     for line in of_a_destination {
         let key = line.split(' ').next().unwrap();
         let expected = format!(
@@ -71,19 +64,14 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         );
         assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
     }
-    for table in ["sources", "schedules", "operators"] {
+    for table in ["sources", "operators"] {
         let expected = format!(
             "line 5: {table}: is known, but not built in this version \
-             (one of policies, producers, event_types, destinations, system)"
+             (one of policies, producers, event_types, destinations, system, schedules, files)"
         );
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }
     check(&[
-        (
-            "on_ambiguous = \"query\"",
-            &["line 5: destinations.d.on_ambiguous: \"query\" is known, but not built in this version \
-               (\"retry\" or \"hold\")"],
-        ),
         (
             "[system]\nmax_redrives = 3\nretain_days = 90",
             &[
@@ -149,7 +137,22 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
         ),
         (
             "on_ambiguous = \"ignore\"",
-            &["line 5: destinations.d.on_ambiguous: is \"ignore\" (\"retry\" or \"hold\")"],
+            &["line 5: destinations.d.on_ambiguous: is \"ignore\" (\"retry\", \"query\" or \"hold\")"],
+        ),
+        (
+            "on_ambiguous = \"query\"",
+            &["line 1: destinations.d.status_url: is missing (on_ambiguous = \"query\" asks there)"],
+        ),
+        (
+            "status_url = \"https://x.example/{delivery_id}\"",
+            &[
+                "line 5: destinations.d.status_url: is never asked (only together with on_ambiguous = \"query\")",
+            ],
+        ),
+        (
+            "on_ambiguous = \"query\"\nstatus_url = \"https://x.example/status\"",
+            &["line 6: destinations.d.status_url: has neither {delivery_id} nor {event_id} in it \
+               (a URL as for url, with {delivery_id} or {event_id} in its path or query)"],
         ),
         (
             "statuses = { 99 = \"retryable\", 0404 = \"retryable\", ok = \"delivered\", 500 = \"maybe\" }",

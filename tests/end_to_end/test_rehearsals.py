@@ -42,6 +42,9 @@ class Rehearsals(unittest.TestCase):
     def test_lease_payment(self):
         self.check("lease-payment")
 
+    def test_nightly_reconciliation(self):
+        self.check("nightly-reconciliation")
+
     def test_renewal_reminder(self):
         self.check("renewal-reminder")
 

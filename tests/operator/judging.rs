@@ -77,6 +77,12 @@ fn a_dead_letter_is_judged_by_deadline_destination_limit_and_reason() {
             fate: blocked(Block::Permanent),
             ..Row::default()
         },
+        Row {
+            name: "refused by the schema",
+            reason: DeadLetterReason::PayloadInvalid,
+            fate: blocked(Block::Permanent),
+            ..Row::default()
+        },
         Row { name: "perhaps applied", reason: AMBIGUOUS, fate: blocked(Block::Ambiguous), ..Row::default() },
         Row {
             name: "perhaps applied, reviewed",

@@ -23,6 +23,7 @@ use waybill_service::reconcile::TickLimits;
 use waybill_service::redrive::orders::Start;
 use waybill_service::redrive::plan::{Plan, Wish, plan};
 use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::dice::SeededDice;
@@ -125,7 +126,7 @@ impl World {
     pub(crate) fn round(&self) {
         let Ports { ledger, queue, clock, dice, .. } = &self.ports;
         let round = Round { ledger, queue, office: &self.office, clock, dice };
-        self.block(round.run(&self.config_now(), TickLimits::default())).unwrap();
+        self.block(round.run(&self.config_now(), &Learned::default(), TickLimits::default())).unwrap();
     }
 
     /// The configuration with the holds in force.

@@ -13,5 +13,6 @@ mod transport;
 mod names;
 mod encrypted;
 mod signing;
+mod look_up;
 mod window;
 mod privacy;

@@ -131,6 +131,7 @@ pub(crate) fn request_to(url: &str) -> Request {
             timeout: PLENTY,
             budget: None,
             on_ambiguous: OnAmbiguous::Retry,
+            status_url: None,
             statuses: BTreeMap::new(),
             keep_result: false,
         }),

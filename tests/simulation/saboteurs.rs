@@ -75,6 +75,11 @@ fn a_queue_that_drops_dead_letters_is_noticed() {
 }
 
 #[test]
+fn a_look_up_that_is_not_made_is_noticed() {
+    assert_noticed(Sabotage::SendsInDoubt, 500, &["applied twice"]);
+}
+
+#[test]
 fn evidence_that_is_not_written_is_noticed() {
     assert_noticed(Sabotage::EvidenceIsDropped, 50, &["left no evidence"]);
 }

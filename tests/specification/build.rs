@@ -76,6 +76,7 @@ pub(crate) fn destination() -> Destination {
         timeout: secs(15),
         budget: None,
         on_ambiguous: OnAmbiguous::Retry,
+        status_url: None,
         statuses: Default::default(),
         keep_result: false,
     }

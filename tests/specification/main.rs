@@ -7,5 +7,7 @@ mod build;
 mod deadlines;
 mod envelopes;
 mod events;
+mod look_ups;
+mod schedules;
 mod transitions;
 mod vectors;

@@ -47,7 +47,7 @@ fn held() -> Record {
 type Attempted = fn(&Record) -> Result<Change, IllegalTransition>;
 
 /// Every transition, tried at T0 by the copy m1 with the token t1.
-const TRANSITIONS: [(&str, Attempted); 10] = [
+const TRANSITIONS: [(&str, Attempted); 12] = [
     ("claim", |r| r.claim(message("m1"), crate::build::token("t1"), T0, secs(15), revision())),
     ("settle_delivered", |r| r.settle_delivered(&by("m1", "t1", T0), None)),
     ("settle_not_sent", |r| r.settle_not_sent(&by("m1", "t1", T0), NotSent::LeaseTooShort, &look())),
@@ -56,6 +56,8 @@ const TRANSITIONS: [(&str, Attempted); 10] = [
     ("lift", |r| r.lift(T0, &look())),
     ("looked", |r| r.looked(T0, &look())),
     ("told", Record::told),
+    ("settle_confirmed", |r| r.settle_confirmed(&by("m1", "t1", T0), None)),
+    ("confirmed_late", |r| r.confirmed_late(&by("m1", "t1", T0), AttemptNumber::FIRST, None)),
     ("acknowledged_late", |r| r.acknowledged_late(&by("m1", "t1", T0), AttemptNumber::FIRST, None)),
     ("release", |r| r.release("rdr_1".into(), &policy(7), T0, T0, &look())),
 ];
@@ -66,15 +68,19 @@ fn only_legal_transitions_can_be_made() {
         ("pending", pending(None), &["claim", "end", "hold", "looked"]),
         ("claimed by t1", claimed(&pending(None), T0), &["settle_delivered", "settle_not_sent", "looked"]),
         ("held", held(), &["claim", "end", "hold", "lift"]),
-        ("retryable", retryable(), &["claim", "end", "hold", "looked", "acknowledged_late"]),
+        (
+            "retryable",
+            retryable(),
+            &["claim", "end", "hold", "looked", "confirmed_late", "acknowledged_late"],
+        ),
         (
             "claimed again",
             claimed(&retryable(), T0),
-            &["settle_delivered", "settle_not_sent", "looked", "acknowledged_late"],
+            &["settle_delivered", "settle_not_sent", "looked", "confirmed_late", "acknowledged_late"],
         ),
         ("succeeded", succeeded(), &[]),
-        ("dead-lettered", dead(), &["looked", "told", "acknowledged_late", "release"]),
-        ("expired", expired(), &["looked", "told", "acknowledged_late"]),
+        ("dead-lettered", dead(), &["looked", "told", "confirmed_late", "acknowledged_late", "release"]),
+        ("expired", expired(), &["looked", "told", "confirmed_late", "acknowledged_late"]),
     ];
     for (name, record, legal) in rows {
         for (transition, attempted) in TRANSITIONS {
@@ -173,7 +179,7 @@ fn a_late_acknowledgement_overrules_every_conclusion_and_is_marked_late() {
         assert_eq!((after.state, after.attempts_made), (State::Succeeded, sent), "what may have left counts");
         assert_eq!(
             after.disposition,
-            Some(Disposition::Delivered { attempt: AttemptNumber::FIRST, late: true })
+            Some(Disposition::Delivered { attempt: AttemptNumber::FIRST, late: true, by_look_up: false })
         );
         assert_eq!((after.look_at, after.claim.as_ref()), (None, None), "nothing is left to be done");
     }

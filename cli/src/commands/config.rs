@@ -22,6 +22,12 @@ pub(crate) const DEFAULT_FILE: &str = "waybill.toml";
 /// What can be done with the configuration.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    /// Print the file with the files that it names within it, as one text that stands by itself
+    Bundle {
+        /// The configuration file
+        #[arg(default_value = DEFAULT_FILE)]
+        file: PathBuf,
+    },
     /// Read the file as a whole and name every fault
     Check {
         /// The configuration file
@@ -64,6 +70,10 @@ pub(crate) enum Unusable {
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check { file, allow_local } => check(globals, file, allow_local).await,
+        Command::Bundle { file } => {
+            out::line(text(&file).map_err(|unusable| unusable.of(&file))?.trim_end());
+            Ok(Exit::Done)
+        }
         Command::Apply(arguments) => revisions::apply(globals, arguments).await,
         Command::Diff { file } => revisions::diff(globals, &file).await,
         Command::Show { revision } => revisions::show(globals, revision.as_deref()).await,
@@ -85,6 +95,7 @@ async fn check(globals: &Globals, file: PathBuf, allow_local: bool) -> Result<Ex
         (Ok(config), Format::Json) => out::json(&json!({
             "config_revision": config.revision.as_str(),
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
+            "schedules": config.schedules.iter().map(|schedule| &schedule.name).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
             "warnings": warnings(&config, rules).await,
         })),
@@ -139,8 +150,8 @@ pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
     config_file::parse(&text(file)?, rules).map_err(Unusable::Faulty)
 }
 
-/// The text of a file.
-pub(super) fn text(file: &Path) -> Result<String, Unusable> {
+/// What `file` says, with the files beside it that it names: one text, as it is applied.
+pub(crate) fn text(file: &Path) -> Result<String, Unusable> {
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
@@ -149,11 +160,14 @@ pub(super) fn text(file: &Path) -> Result<String, Unusable> {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))
-    })
+    })?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let beside = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| in_words(&error));
+    config_file::bundle(&text, beside).map_err(Unusable::Faulty)
 }
 
 impl Unusable {
-    fn of(self, file: &Path) -> Failure {
+    pub(crate) fn of(self, file: &Path) -> Failure {
         let file = file.display();
         Failure::wrong_input(match self {
             Unusable::Missing => format!("{file}: there is no such configuration file; --config names it"),

@@ -104,6 +104,7 @@ pub(super) fn reason(text: &str) -> Result<DeadLetterReason, String> {
             R::RetryAfterPastDeadline,
             R::AmbiguousOutcome,
             R::DestinationRemoved,
+            R::PayloadInvalid,
         ];
         let of_failures = FailureClass::ALL.iter().map(|class| R::Permanent(*class));
         let known: Vec<&str> = of_automation.into_iter().chain(of_failures).map(R::as_str).collect();

@@ -7,6 +7,7 @@ mod backing;
 mod clock;
 mod lease_payment;
 mod narrated;
+mod nightly_reconciliation;
 mod promises;
 mod renewal_reminder;
 mod stage;
@@ -49,6 +50,8 @@ enum Example {
     LeasePayment,
     /// A reminder reaches its recipient before the cutoff, or is never sent
     RenewalReminder,
+    /// Nightly jobs reach a payment provider once each, through a death, a rate limit and a missed night
+    NightlyReconciliation,
     /// One after the other
     All,
 }
@@ -68,7 +71,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
     let (voice, backend) = (Voice(globals.output), globals.backend());
     let mut total = Count::default();
     let mut requests = Vec::new();
-    for example in [Example::LeasePayment, Example::RenewalReminder] {
+    for example in [Example::LeasePayment, Example::RenewalReminder, Example::NightlyReconciliation] {
         if arguments.example != Example::All && arguments.example != example {
             continue;
         }
@@ -76,11 +79,13 @@ pub(crate) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
         let mut rehearsal = Rehearsal { voice, backing, ..Rehearsal::default() };
         let name = match example {
             Example::RenewalReminder => "renewal-reminder",
+            Example::NightlyReconciliation => "nightly-reconciliation",
             _ => "lease-payment",
         };
         voice.tell(format_args!("━━ {name}"));
         let ended = match example {
             Example::RenewalReminder => renewal_reminder::run(&mut rehearsal).await,
+            Example::NightlyReconciliation => nightly_reconciliation::run(&mut rehearsal).await,
             _ => lease_payment::run(&mut rehearsal).await,
         };
         // However it ended. Where both failed, the story's own failure is told.
@@ -127,13 +132,20 @@ impl Rehearsal {
         record: &Record,
         attempts: &[Attempt],
     ) -> Result<(), Failure> {
-        let requests = stage.recipient.requests_of(record.delivery.id.as_str());
+        // Look-ups are no requests of the delivery: they carry its ID and nothing else of it.
+        let mut requests = stage.recipient.requests_of(record.delivery.id.as_str());
+        requests.retain(|request| request.request_line.starts_with("POST "));
         let payload = stage.store.payload(&record.delivery.key()).await?.unwrap_or_default();
         let key = SigningKey::parse("secret", SECRET)?;
         self.keep_all(of_every_delivery(record, &payload, &requests, &key));
         self.requests.extend(requests);
-        self.timelines.push(timeline::timeline(record, attempts, stage.owner(record)));
+        self.tell_timeline(stage, record, attempts);
         Ok(())
+    }
+
+    /// The timeline alone: for what was never sent.
+    fn tell_timeline(&mut self, stage: &Stage, record: &Record, attempts: &[Attempt]) {
+        self.timelines.push(timeline::timeline(record, attempts, stage.owner(record)));
     }
 
     /// Tells how it ended, and counts the promises.

@@ -62,9 +62,14 @@ fn what_happened(told: Option<&Told>, after: &Record) -> String {
         return format!("attempt {} claimed until {}", claim.attempt, of_day(claim.lease_until));
     }
     match (after.disposition, &after.last_failure) {
-        (Some(Disposition::Delivered { attempt, late }), _) if after.state != before.state => {
+        (Some(Disposition::Delivered { attempt, late, by_look_up }), _) if after.state != before.state => {
             let late = if late { ", late" } else { "" };
-            format!("attempt {attempt} acknowledged by the recipient{late}")
+            match by_look_up {
+                true => {
+                    format!("attempt {attempt}: the status look-up says it was applied{late}; nothing sent")
+                }
+                false => format!("attempt {attempt} acknowledged by the recipient{late}"),
+            }
         }
         (_, Some(failure)) if after.attempts_made > before.attempts_made => {
             let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();

@@ -40,7 +40,7 @@ const EXAMPLE: &str = include_str!("../../../waybill.example.toml");
 pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
 /// How long a recipient on loopback is waited for.
-const PATIENCE: DurationMs = DurationMs::from_ms(400);
+pub(crate) const PATIENCE: DurationMs = DurationMs::from_ms(400);
 /// How long a received message is hidden: longer than any lease of the rehearsal.
 const VISIBILITY: DurationMs = DurationMs::from_secs(30);
 
@@ -61,8 +61,8 @@ pub(crate) struct Stage {
     pub(crate) clock: StoryClock,
     pub(crate) recipient: DeduplicatingRecipient,
     pub(crate) store: Store,
-    config: Config,
-    ports: Ports<Narrator, Store, OverHttp, StoryClock, SeededDice>,
+    pub(super) config: Config,
+    pub(super) ports: Ports<Narrator, Store, OverHttp, StoryClock, SeededDice>,
     voice: Voice,
 }
 
@@ -74,13 +74,24 @@ impl Stage {
         script: Script,
         rehearsal: &Rehearsal,
     ) -> Result<Self, Failure> {
+        Self::set_under(begin, "/hooks", |url| config(destination, url), script, rehearsal).await
+    }
+
+    /// The same under a configuration of its own, which is told the recipient's URL with this path.
+    pub(crate) async fn set_under(
+        begin: &str,
+        path: &str,
+        config: impl FnOnce(&str) -> Result<Config, Failure>,
+        script: Script,
+        rehearsal: &Rehearsal,
+    ) -> Result<Self, Failure> {
         let voice = rehearsal.voice;
         let clock = StoryClock::beginning_at(TimeMs::parse("begin", begin)?);
         let arrivals = clock.clone();
         let recipient = DeduplicatingRecipient::set(Setting::new(script).with_clock(move || arrivals.now()))
             .await
             .map_err(|error| Failure::failed(format!("no recipient on loopback: {error}")))?;
-        let config = config(destination, &recipient.server.url("/hooks"))?;
+        let config = config(&recipient.server.url(path))?;
 
         let store = rehearsal.backing.store(&clock)?;
         let ports = Ports {
@@ -125,6 +136,17 @@ impl Stage {
             Verdict::Leave { hidden_until: None } => {}
         }
         Ok(())
+    }
+
+    /// A worker that dies once its request has arrived: it hears no answer and writes nothing more.
+    pub(crate) async fn die_after_sending(&self, message: &Received) {
+        let arrived = self.recipient.server.requests().len() + 1;
+        tokio::select! {
+            biased;
+            () = self.recipient.server.arrived(arrived) => {}
+            _ = self.consume(&message.message_id, &message.body) => {}
+        }
+        self.voice.tell(format_args!("  {:12}  the worker dies, with its request on the way", ""));
     }
 
     /// Works for one message twice at once, as when the queue delivers a duplicate.

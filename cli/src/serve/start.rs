@@ -4,7 +4,6 @@
 //! force, as `config apply` would; one that says what was in force before and is no longer changes
 //! nothing: a start must not undo what an operator has decided since.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use waybill_domain::audit;
@@ -15,7 +14,8 @@ use waybill_service::office::{Office, Revision, Revisions};
 use waybill_service::ports::{Clock, Dice};
 use waybill_service::revisions::ApplyError;
 
-use crate::exit::{Failure, in_words, said_once};
+use crate::commands::config::{self, Unusable};
+use crate::exit::{Failure, said_once};
 
 /// A configuration file that was read and found good.
 #[derive(Debug)]
@@ -28,16 +28,11 @@ pub(crate) struct Given {
 impl Given {
     /// Reads the file, once, and checks it; `None` if there is no such file.
     pub(crate) fn read(file: &Path, rules: impl Into<Rules>) -> Result<Option<Self>, Failure> {
-        let wrong = |why: String| Failure::wrong_input(format!("{}: {why}", file.display()));
-        let bytes = match std::fs::read(file) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(wrong(in_words(&error))),
+        let text = match config::text(file) {
+            Ok(text) => text,
+            Err(Unusable::Missing) => return Ok(None),
+            Err(unusable) => return Err(unusable.of(file)),
         };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            wrong(format!("line {}: is not UTF-8", 1 + good.iter().filter(|byte| **byte == b'\n').count()))
-        })?;
         let config = config_file::parse(&text, rules).map_err(|faults| listed(file, &faults))?;
         Ok(Some(Self { file: file.to_owned(), text, config }))
     }

@@ -9,6 +9,7 @@ use waybill_service::config::Config;
 use waybill_service::ports::{Clock as _, in_full};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 
 use super::secrets::{self, Unusable};
 use super::stop::Stop;
@@ -32,10 +33,11 @@ impl Made {
 
 /// Works until told to stop; a round under way goes on to its end.
 pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop) {
+    let learned = Learned::default();
     let mut last: Option<Made> = None;
     loop {
         match source.current().await {
-            Ok(config) => last = Some(work(&ports, config, last).await),
+            Ok(config) => last = Some(work(&ports, config, &learned, last).await),
             Err(error) => tracing::error!(error = in_full(&error), "not reconciled: tried again in a moment"),
         }
         tokio::select! {
@@ -45,7 +47,7 @@ pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop)
     }
 }
 
-async fn work(ports: &ServePorts, config: Arc<Config>, last: Option<Made>) -> Made {
+async fn work(ports: &ServePorts, config: Arc<Config>, learned: &Learned, last: Option<Made>) -> Made {
     let ServePorts { ledger, queue, clock, dice, .. } = ports;
     let round = Round { ledger, queue, office: ledger, clock, dice };
     let minute = clock.now().as_unix_s().div_euclid(60);
@@ -57,7 +59,7 @@ async fn work(ports: &ServePorts, config: Arc<Config>, last: Option<Made>) -> Ma
     }
     let done = match last {
         Some(last) if last.is_still_fresh(minute, &config) => round.orders(&config, None).await,
-        _ => round.run(&config, TickLimits::default()).await.map(|_| ()),
+        _ => round.run(&config, learned, TickLimits::default()).await.map(|_| ()),
     };
     if let Err(error) = done {
         tracing::error!(error = error.in_full(), "not reconciled: the next round tries again");

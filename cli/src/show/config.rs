@@ -21,6 +21,10 @@ pub(crate) fn summary(file: &Path, config: &Config) -> String {
         let asked = if rules.require_deadline { "no deadline, no send" } else { "nothing special" };
         lines.push(format!("event type {pattern}: {asked}"));
     }
+    for schedule in &config.schedules {
+        let (name, timing, tenants) = (&schedule.name, &schedule.timing, list(&schedule.tenants));
+        lines.push(format!("schedule {name}: {timing}, for {tenants} to {}", schedule.destination));
+    }
     lines.join("\n")
 }
 

@@ -16,7 +16,9 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
     let outlook = outlook(record, owner);
     let (ending, delivered) = match record.disposition {
         Some(Disposition::Ended(ending)) => (Some(ending.reason()), None),
-        Some(Disposition::Delivered { attempt, late }) => (None, Some((attempt.get(), late))),
+        Some(Disposition::Delivered { attempt, late, by_look_up }) => {
+            (None, Some((attempt.get(), late, by_look_up)))
+        }
         Some(Disposition::Closed(reason) | Disposition::Resolved(reason)) => (Some(reason.as_str()), None),
         None => (None, None),
     };
@@ -36,8 +38,9 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
         "state": record.state.as_str(),
         "reason": ending,
         "ended_by": record.ended_by.as_ref().map(|order| order.as_str()),
-        "delivered_by_attempt": delivered.map(|(attempt, _)| attempt),
-        "late": delivered.map(|(_, late)| late),
+        "delivered_by_attempt": delivered.map(|(attempt, ..)| attempt),
+        "late": delivered.map(|(_, late, _)| late),
+        "confirmed_by_look_up": delivered.map(|(.., by_look_up)| by_look_up),
         "first_queued_at": time(delivery.first_queued_at),
         "not_before": delivery.not_before.map(time),
         "due_at": record.state.is_open().then(|| time(record.due_at)),

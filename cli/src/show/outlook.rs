@@ -20,10 +20,13 @@ pub(crate) struct Outlook {
 pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
     match (record.state, record.disposition) {
         (State::Pending | State::Retryable, _) => of_open(record),
-        (_, Some(Disposition::Delivered { attempt, late: false })) => {
+        (_, Some(Disposition::Delivered { by_look_up: true, .. })) => {
+            quiet("nothing: the recipient said in a status look-up that it has applied it".to_owned())
+        }
+        (_, Some(Disposition::Delivered { attempt, late: false, .. })) => {
             quiet(format!("nothing: the recipient acknowledged attempt {attempt}"))
         }
-        (_, Some(Disposition::Delivered { attempt, late: true })) => quiet(format!(
+        (_, Some(Disposition::Delivered { attempt, late: true, .. })) => quiet(format!(
             "nothing: the recipient acknowledged attempt {attempt}, late: its claim had been lost, but the \
              effect is real"
         )),
@@ -102,6 +105,7 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>)
         DeadLetterReason::DestinationRemoved => {
             format!("destination {destination} is not configured any more for its tenant")
         }
+        DeadLetterReason::PayloadInvalid => format!("the schema of {destination} refuses its payload"),
         DeadLetterReason::Permanent(class) => {
             format!("the last attempt failed in a way that a repeat does not mend ({class})")
         }
@@ -133,6 +137,9 @@ fn remedy(record: &Record, reason: DeadLetterReason) -> String {
         }
         DeadLetterReason::DestinationRemoved => {
             format!("put {destination} back into the configuration if it was removed by mistake")
+        }
+        DeadLetterReason::PayloadInvalid => {
+            format!("correct what makes the payload, or the schema of {destination}")
         }
         DeadLetterReason::Permanent(class) => match class {
             C::AuthenticationRejected => "correct the credentials or the secret on both sides".to_owned(),

@@ -152,6 +152,7 @@ fn failed(page: &mut Page, record: &Record, attempts: &[Attempt], attempt: &Atte
 fn how_far(phase: Phase) -> String {
     match phase {
         Phase::Answer => "got an answer".to_owned(),
+        Phase::LookUp => "asked for the status, and sent nothing".to_owned(),
         Phase::Request => "got no answer to what was sent".to_owned(),
         Phase::Prepare | Phase::Resolve | Phase::Connect | Phase::Tls => format!("stopped at {phase}"),
     }
@@ -177,9 +178,13 @@ fn said(excerpt: &Excerpt) -> String {
 
 fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
     match disposition {
-        Disposition::Delivered { attempt, late } => {
+        Disposition::Delivered { attempt, late, by_look_up } => {
             let late = if late { ", after its claim was lost (late)" } else { "" };
-            let text = format!("delivered: the recipient acknowledged it{late}");
+            let how = match by_look_up {
+                true => "the status look-up says it was applied; nothing was sent",
+                false => "the recipient acknowledged it",
+            };
+            let text = format!("delivered: {how}{late}");
             page.event(at, &format!("attempt {attempt}"), &text);
             if let Some(result) = &record.result {
                 page.detail("said", &said(result));

@@ -9,7 +9,8 @@ use waybill_service::config::Config;
 use waybill_service::office::Office;
 use waybill_service::ports::{Catalogue, Clock, Dice, Ledger, PortResult, Queue};
 use waybill_service::reconcile::{TickLimits, TickReport};
-use waybill_service::round::Round;
+use waybill_service::round::{Round, RoundReport};
+use waybill_service::schedule::Learned;
 use waybill_service::sweep::DeadLetterBox;
 
 /// What is kept of the function's time, but never more than half of it: a step that was begun must
@@ -27,21 +28,26 @@ pub(crate) struct Done {
     held: usize,
     failed: usize,
     more: bool,
+    /// Windows of schedules that were published, refused ones included.
+    scheduled: usize,
 }
 
 /// One round.
 pub(crate) async fn handle<L: Ledger + Catalogue, Q: Queue + DeadLetterBox, O: Office, C: Clock, D: Dice>(
     round: &Round<'_, L, Q, O, C, D>,
     config: &Config,
+    learned: &Learned,
     ends_at: TimeMs,
 ) -> PortResult<Done> {
     let now = round.clock.now();
     let half = DurationMs::from_ms(ends_at.since(now).as_ms() / 2);
     let until = ends_at.minus(half.min(TO_END));
     let limits = TickLimits { until: Some(until), ..TickLimits::default() };
-    let TickReport { looked_at, woken, ended, told, lifted, held, failed, more, .. } =
-        round.run(config, limits).await?;
-    Ok(Done { looked_at, woken, ended, told, lifted, held, failed, more })
+    let RoundReport { windows, looked } = round.run(config, learned, limits).await?;
+    let TickReport { looked_at, woken, ended, told, lifted, held, failed, more, .. } = looked;
+    let (failed, more) = (failed + windows.failed, more || windows.more);
+    let scheduled = windows.published + windows.refused;
+    Ok(Done { looked_at, woken, ended, told, lifted, held, failed, more, scheduled })
 }
 
 #[cfg(test)]

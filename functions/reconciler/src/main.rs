@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use waybill_aws::Place;
 use waybill_aws::clients::{Clients, Limits};
 use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 use waybill_system::{SystemClock, SystemDice, log};
 
 #[tokio::main(flavor = "current_thread")]
@@ -18,10 +19,11 @@ async fn main() -> Result<(), Error> {
     let (ledger, queue, office) = (place.ledger(&clients), place.queue(&clients), place.office(&clients));
     let (clock, dice) = (&SystemClock, &SystemDice);
     let round = &Round { ledger: &ledger, queue: &queue, office: &office, clock, dice };
+    let learned = &Learned::default();
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        Ok(handler::handle(round, &config, ends_at).await?)
+        Ok(handler::handle(round, &config, learned, ends_at).await?)
     }))
     .await
 }

@@ -25,6 +25,8 @@ pub enum Phase {
     Request,
     /// A status came back.
     Answer,
+    /// The recipient was asked what became of an earlier attempt; no request was sent.
+    LookUp,
 }
 
 impl Phase {
@@ -37,6 +39,7 @@ impl Phase {
             Phase::Tls => "tls",
             Phase::Request => "request",
             Phase::Answer => "answer",
+            Phase::LookUp => "look_up",
         }
     }
 }
@@ -92,6 +95,13 @@ pub struct SendReport {
     pub started_at: TimeMs,
     /// When it was over.
     pub ended_at: TimeMs,
+}
+
+impl SendReport {
+    /// Whether it tells of a status look-up, and nothing was sent.
+    pub fn is_look_up(&self) -> bool {
+        self.phase == Phase::LookUp
+    }
 }
 
 /// What became of a claim's right to send.

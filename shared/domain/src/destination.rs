@@ -9,6 +9,7 @@ use crate::address::RecipientUrl;
 use crate::budget::Budget;
 use crate::fault::InvalidField;
 use crate::identity::{DestinationName, EventType, TenantId};
+use crate::look_up::StatusUrl;
 use crate::outcome::{StatusOverride, StatusOverrides};
 use crate::policy::Policy;
 use crate::time::DurationMs;
@@ -36,6 +37,8 @@ pub struct Destination {
     pub budget: Option<Budget>,
     /// What follows an attempt whose effect nobody knows.
     pub on_ambiguous: OnAmbiguous,
+    /// Where it is asked what became of a request, with [`OnAmbiguous::Query`].
+    pub status_url: Option<StatusUrl>,
     /// Its own reading of single statuses.
     pub statuses: StatusOverrides,
     /// Whether the recipient's answer is kept as the delivery's result.
@@ -84,6 +87,8 @@ pub enum OnAmbiguous {
     /// The same request again: its deduplication by `idempotency-key` keeps the effect single.
     #[default]
     Retry,
+    /// The recipient is asked first, at its status URL.
+    Query,
     /// A dead letter: a person decides.
     Hold,
 }

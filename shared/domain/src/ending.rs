@@ -23,6 +23,8 @@ pub enum DeadLetterReason {
     AmbiguousOutcome,
     /// The destination is not configured any more, or no longer serves the tenant.
     DestinationRemoved,
+    /// The destination's schema refuses the payload, and nobody was there to be told. No attempt was made.
+    PayloadInvalid,
     /// A failure that only a person can mend; the reason is its class.
     Permanent(FailureClass),
 }
@@ -36,6 +38,7 @@ impl DeadLetterReason {
             DeadLetterReason::RetryAfterPastDeadline => "retry_after_past_deadline",
             DeadLetterReason::AmbiguousOutcome => "ambiguous_outcome",
             DeadLetterReason::DestinationRemoved => "destination_removed",
+            DeadLetterReason::PayloadInvalid => "payload_invalid",
             DeadLetterReason::Permanent(class) => class.as_str(),
         }
     }
@@ -57,6 +60,7 @@ impl TryFrom<String> for DeadLetterReason {
             R::RetryAfterPastDeadline,
             R::AmbiguousOutcome,
             R::DestinationRemoved,
+            R::PayloadInvalid,
         ]
         .into_iter()
         .chain(FailureClass::ALL.iter().map(|class| R::Permanent(*class)))
@@ -109,6 +113,10 @@ pub enum Disposition {
         attempt: AttemptNumber,
         /// The acknowledgement came after the claim was lost.
         late: bool,
+        /// The recipient's answer to a status look-up under this attempt's number says that an
+        /// earlier request was applied; no request of this number was sent.
+        #[serde(default)]
+        by_look_up: bool,
     },
     /// Not delivered.
     Ended(Ending),

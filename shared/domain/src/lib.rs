@@ -8,7 +8,8 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], what operators order
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
+//! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
 //! [`retry_after`], [`signature`], [`address`].
 
@@ -27,12 +28,15 @@ pub mod admit;
 pub mod settle;
 pub mod handoff;
 pub mod repair;
+pub mod look_up;
 pub mod hold;
 pub mod budget;
 pub mod authority;
 pub mod audit;
 pub mod order;
 pub mod redrive;
+pub mod schedule;
+pub mod event_template;
 pub mod retry_after;
 pub mod signature;
 pub mod address;

@@ -159,6 +159,10 @@ pub fn judge(record: &Record, destination: Option<&Destination>, bench: Bench<'_
                 false => Fate::Release,
             }
         }
+        // Nobody sent it, so no attempt tells of a configuration: whoever mended the schema says so.
+        Some(DeadLetterReason::PayloadInvalid) if reviews.permanent.is_none() => {
+            Fate::Blocked(Block::Permanent)
+        }
         Some(DeadLetterReason::AmbiguousOutcome) if reviews.ambiguous.is_none() => {
             Fate::Blocked(Block::Ambiguous)
         }

@@ -49,7 +49,11 @@ pub fn settle(
 ) -> Result<Settlement, IllegalTransition> {
     let Outcome::Failed(failure) = report.outcome else {
         let result = report.excerpt.clone().filter(|_| terms.keep_result);
-        return Ok(Settlement { attempt: None, change: record.settle_delivered(by, result)? });
+        let change = match report.is_look_up() {
+            true => record.settle_confirmed(by, result)?,
+            false => record.settle_delivered(by, result)?,
+        };
+        return Ok(Settlement { attempt: None, change });
     };
     let claim = claim_of(record)?;
     let asked = report.retry_after.as_ref().and_then(|field| field.wait);
@@ -57,6 +61,21 @@ pub fn settle(
     let attempt = evidence_of(report, failure, claim, next);
     let change = settle_by(record, &attempt, ClaimEnd::Own, terms, by)?;
     Ok(Settlement { attempt: Some(attempt), change })
+}
+
+/// What is done about a success whose claim was lost meanwhile: the effect is real.
+pub fn settle_late(
+    record: &Record,
+    attempt: AttemptNumber,
+    report: &SendReport,
+    terms: &Terms,
+    by: &Writer,
+) -> Result<Change, IllegalTransition> {
+    let result = report.excerpt.clone().filter(|_| terms.keep_result);
+    match report.is_look_up() {
+        true => record.confirmed_late(by, attempt, result),
+        false => record.acknowledged_late(by, attempt, result),
+    }
 }
 
 /// Settles an attempt as its evidence says.

@@ -19,6 +19,7 @@ use crate::ending::{DeadLetterReason, Disposition, Ending};
 use crate::hold::Held;
 use crate::identity::{AttemptNumber, ConfigRevision, MessageId, WriteToken};
 use crate::order::{Decision, OrderId};
+use crate::outcome::Applied;
 use crate::policy::Policy;
 use crate::repair::{LookRules, next_look};
 use crate::time::{DurationMs, TimeMs};
@@ -96,6 +97,21 @@ impl Record {
         Record::from_data(data)
     }
 
+    /// A new delivery whose payload its destination's schema refuses, with nobody there to be told:
+    /// it ends as it begins, without an attempt, and the DLQ is owed its letter.
+    pub fn refused(
+        delivery: Delivery,
+        policy: &Policy,
+        config_revision: ConfigRevision,
+        rules: &LookRules,
+    ) -> Self {
+        let now = delivery.first_queued_at;
+        let mut data = RecordData::clone(&Record::new(delivery, policy, config_revision, rules));
+        end_as(&mut data, Ending::DeadLettered(DeadLetterReason::PayloadInvalid), now);
+        data.look_at = next_look(&data, rules, now);
+        Record::from_data(data)
+    }
+
     /// Leases the next attempt to the worker of one queue copy. Touches no index key.
     pub fn claim(
         &self,
@@ -127,12 +143,33 @@ impl Record {
         by: &Writer,
         result: Option<Excerpt>,
     ) -> Result<Change, IllegalTransition> {
+        self.settle_success(by, false, result)
+    }
+
+    /// The recipient answered a look-up, made as the claimed attempt, that it has applied an earlier
+    /// request.
+    pub fn settle_confirmed(
+        &self,
+        by: &Writer,
+        result: Option<Excerpt>,
+    ) -> Result<Change, IllegalTransition> {
+        let doubted = self.last_failure.as_ref().is_some_and(|last| last.failure.applied == Applied::Unknown);
+        self.require(doubted, "succeeded by a look-up", "no attempt of it is in doubt")?;
+        self.settle_success(by, true, result)
+    }
+
+    fn settle_success(
+        &self,
+        by: &Writer,
+        by_look_up: bool,
+        result: Option<Excerpt>,
+    ) -> Result<Change, IllegalTransition> {
         let claim = self.claim_ending("succeeded", by, ClaimEnd::Own)?;
         let mut after = self.settled(by);
         after.attempts_made = claim.attempt.get();
         after.config_revision = claim.config_revision.clone();
         after.state = State::Succeeded;
-        after.disposition = Some(Disposition::Delivered { attempt: claim.attempt, late: false });
+        after.disposition = Some(Disposition::Delivered { attempt: claim.attempt, late: false, by_look_up });
         after.ended_at = Some(by.now);
         after.result = result;
         after.look_at = None;
@@ -250,6 +287,26 @@ impl Record {
         attempt: AttemptNumber,
         result: Option<Excerpt>,
     ) -> Result<Change, IllegalTransition> {
+        self.late_success(by, attempt, false, result)
+    }
+
+    /// The same where a look-up's answer came after its claim was lost.
+    pub fn confirmed_late(
+        &self,
+        by: &Writer,
+        attempt: AttemptNumber,
+        result: Option<Excerpt>,
+    ) -> Result<Change, IllegalTransition> {
+        self.late_success(by, attempt, true, result)
+    }
+
+    fn late_success(
+        &self,
+        by: &Writer,
+        attempt: AttemptNumber,
+        by_look_up: bool,
+        result: Option<Excerpt>,
+    ) -> Result<Change, IllegalTransition> {
         let overruled = matches!(self.state, State::Retryable | State::DeadLettered | State::Expired);
         self.require(overruled, "succeeded", "a late acknowledgement overrules only a conclusion")?;
         let mut after = self.settled(by);
@@ -258,7 +315,7 @@ impl Record {
             after.attempts_made = claim.attempt.get();
         }
         after.state = State::Succeeded;
-        after.disposition = Some(Disposition::Delivered { attempt, late: true });
+        after.disposition = Some(Disposition::Delivered { attempt, late: true, by_look_up });
         after.ended_at = Some(by.now);
         after.result = result;
         after.look_at = None;

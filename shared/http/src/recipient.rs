@@ -6,8 +6,11 @@
 //! handshake for each attempt, shortened by TLS session resumption.
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use waybill_domain::address::Locality;
+use url::Url;
+use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
+use waybill_domain::destination::Destination;
+use waybill_domain::look_up::Finding;
 use waybill_domain::outcome::Seen;
 use waybill_service::ports::{Clock, Recipient, Request};
 
@@ -66,7 +69,8 @@ impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
             Ok(rest) => Budget::start(rest, &window),
             Err(not_sent) => return Sending::NotSent(not_sent),
         };
-        let tried = self.attempt(&request, &window, budget).await;
+        let (to, draft) = (&request.destination, Draft::new(&request));
+        let tried = self.attempt(to, to.url.as_url(), draft, &window, budget).await;
         let ended_at = self.clock.now();
         let overrides = &request.destination.statuses;
         let report = match tried {
@@ -76,13 +80,40 @@ impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
         };
         Sending::Attempted(SendReport { started_at, ended_at, ..report })
     }
+
+    async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
+        let started_at = self.clock.now();
+        // Half of what is left: the request must still fit in behind the look-up.
+        let budget = match window.check(started_at) {
+            Ok(rest) => Budget::start(rest, &window).share(2),
+            Err(not_sent) => return Finding::NotAsked(not_sent),
+        };
+        let draft = Draft::look_up(&request, url.as_url());
+        let tried = self.attempt(&request.destination, url.as_url(), draft, &window, budget).await;
+        let ended_at = self.clock.now();
+        let finding = match tried {
+            Ok(answer) => report::of_looked_up(answer),
+            Err(Stop::Fault(fault)) => report::of_failed_look_up(fault),
+            Err(Stop::NotSent(not_sent)) => Finding::NotAsked(not_sent),
+        };
+        match finding {
+            Finding::Settles(report) => Finding::Settles(SendReport { started_at, ended_at, ..report }),
+            finding => finding,
+        }
+    }
 }
 
 impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
-    async fn attempt(&self, request: &Request, window: &SendWindow, budget: Budget) -> Result<Answer, Stop> {
-        let url = request.destination.url.as_url();
-        let draft = Draft::new(request)?;
-        let signing = secrets::signing(&self.secrets, &request.destination.secrets, &budget).await?;
+    async fn attempt(
+        &self,
+        destination: &Destination,
+        url: &Url,
+        draft: Result<Draft, Fault>,
+        window: &SendWindow,
+        budget: Budget,
+    ) -> Result<Answer, Stop> {
+        let draft = draft?;
+        let signing = secrets::signing(&self.secrets, &destination.secrets, &budget).await?;
         let encrypted = self.wants_tls(url.scheme())?;
         let addresses = resolve::judged(&self.resolver, url, self.locality, &budget).await?;
         let sent = SentFlag::default();

@@ -5,6 +5,7 @@
 
 use http::StatusCode;
 use waybill_domain::attempt::{NotSent, Phase, SendReport};
+use waybill_domain::look_up::{Finding, judge};
 use waybill_domain::outcome::{Seen, StatusOverrides, classify};
 use waybill_domain::time::TimeMs;
 
@@ -64,6 +65,38 @@ pub(crate) fn of_answer(answer: Answer, overrides: &StatusOverrides) -> SendRepo
     }
 }
 
+/// What a status look-up's answer says. The times are the caller's to fill in.
+pub(crate) fn of_looked_up(answer: Answer) -> Finding {
+    let note = match answer.status {
+        200..300 => format!("status look-up: {}; an earlier request was applied", registered(answer.status)),
+        status => format!("status look-up: {}", registered(status)),
+    };
+    looked_up(Seen::Status(answer.status), |blank| SendReport {
+        status: Some(answer.status),
+        retry_after: answer.retry_after,
+        note,
+        excerpt: answer.excerpt,
+        ..blank
+    })
+}
+
+/// A status look-up that came to no answer. The times are the caller's to fill in.
+pub(crate) fn of_failed_look_up(fault: Fault) -> Finding {
+    let note = format!("status look-up: {}", fault.note);
+    looked_up(fault.seen, |blank| SendReport { note, ..blank })
+}
+
+fn looked_up(seen: Seen, fill: impl FnOnce(SendReport) -> SendReport) -> Finding {
+    match judge(seen) {
+        None => Finding::NotApplied,
+        Some(outcome) => Finding::Settles(fill(SendReport {
+            outcome,
+            phase: Phase::LookUp,
+            ..blank(seen, &StatusOverrides::new())
+        })),
+    }
+}
+
 fn blank(seen: Seen, overrides: &StatusOverrides) -> SendReport {
     SendReport {
         outcome: classify(seen, overrides),
@@ -79,11 +112,7 @@ fn blank(seen: Seen, overrides: &StatusOverrides) -> SendReport {
 
 /// The reason phrase is the registered one: the recipient's own may hold anything.
 fn about_status(status: u16) -> String {
-    let registered = StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
-    let answered = match registered {
-        Some(reason) => format!("answered {status} {reason}"),
-        None => format!("answered {status}"),
-    };
+    let answered = registered(status);
     let hint = match status {
         101 => "to a protocol that nobody asked to switch to",
         300..=399 => "redirects are never followed; configure the URL that it points to",
@@ -93,6 +122,13 @@ fn about_status(status: u16) -> String {
         _ => return answered,
     };
     format!("{answered}: {hint}")
+}
+
+fn registered(status: u16) -> String {
+    match StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason()) {
+        Some(reason) => format!("answered {status} {reason}"),
+        None => format!("answered {status}"),
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ const USER_AGENT: &str = concat!("waybill/", env!("CARGO_PKG_VERSION"));
 
 /// A request that lacks its time and signature.
 pub(crate) struct Draft {
+    method: Method,
     target: Uri,
     headers: HeaderMap,
     body: Bytes,
@@ -43,20 +44,28 @@ impl Draft {
     /// Everything but time and signature.
     pub(crate) fn new(request: &Request) -> Result<Self, Fault> {
         let url = request.destination.url.as_url();
+        let mut draft = Self::without_body(Method::POST, request, url)?;
+        let content_type = field(header::CONTENT_TYPE, &request.content_type)?;
+        draft.headers.insert(header::CONTENT_TYPE, content_type);
+        draft.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(request.body.len()));
+        draft.body = request.body.clone();
+        Ok(draft)
+    }
+
+    /// A status look-up at `url`: signed like a request, over no bytes.
+    pub(crate) fn look_up(request: &Request, url: &Url) -> Result<Self, Fault> {
+        Self::without_body(Method::GET, request, url)
+    }
+
+    fn without_body(method: Method, request: &Request, url: &Url) -> Result<Self, Fault> {
         let delivery_id = request.delivery_id.as_str();
         let mut headers = HeaderMap::with_capacity(16);
         let mut set = |name: HeaderName, text: &str| {
-            let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
-                Fault::unsendable(format!(
-                    "the {name} of this delivery has a character that no header may have"
-                ))
-            })?;
+            let value = field(name.clone(), text)?;
             headers.insert(name, value);
             Ok::<_, Fault>(())
         };
         set(header::HOST, &host_field(url))?;
-        set(header::CONTENT_TYPE, &request.content_type)?;
-        set(header::CONTENT_LENGTH, &request.body.len().to_string())?;
         set(WEBHOOK_ID, delivery_id)?;
         set(IDEMPOTENCY_KEY, delivery_id)?;
         set(EVENT_ID, &legible(request.event_id.as_str()))?;
@@ -69,7 +78,7 @@ impl Draft {
         let target = url[Position::BeforePath..Position::AfterQuery].parse().map_err(|_| {
             Fault::unsendable("the destination's URL has a path or query that no request line may have")
         })?;
-        Ok(Self { target, headers, body: request.body.clone(), delivery_id: delivery_id.to_owned() })
+        Ok(Self { method, target, headers, body: Bytes::new(), delivery_id: delivery_id.to_owned() })
     }
 
     /// With the time of this attempt and a signature by every key.
@@ -77,7 +86,7 @@ impl Draft {
         let timestamp_s = now.as_unix_s();
         let signatures = signature::header(keys, &self.delivery_id, timestamp_s, &self.body);
         let mut request = http::Request::new(Full::new(self.body));
-        *request.method_mut() = Method::POST;
+        *request.method_mut() = self.method;
         *request.uri_mut() = self.target;
         *request.headers_mut() = self.headers;
         let mut value = HeaderValue::from_str(&signatures).expect("base64, commas and spaces are legal");
@@ -86,6 +95,12 @@ impl Draft {
         request.headers_mut().insert(WEBHOOK_TIMESTAMP, HeaderValue::from(timestamp_s));
         Signed { request, signatures }
     }
+}
+
+fn field(name: HeaderName, text: &str) -> Result<HeaderValue, Fault> {
+    HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
+        Fault::unsendable(format!("the {name} of this delivery has a character that no header may have"))
+    })
 }
 
 /// The host as the URL has it, with the port where it is not the scheme's own.

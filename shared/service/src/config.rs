@@ -5,10 +5,15 @@ use std::sync::Arc;
 
 use waybill_domain::authority::Authority;
 use waybill_domain::destination::{Destination, EventPattern, SecretRef};
+use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
 use waybill_domain::repair::LookRules;
-use waybill_domain::time::DurationMs;
+use waybill_domain::schedule::{BusinessDay, Timing};
+use waybill_domain::time::{DurationMs, TimeMs};
+
+use crate::event::Event;
+use crate::payload_schema::PayloadSchema;
 
 /// One revision of the configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,10 +22,18 @@ pub struct Config {
     pub revision: ConfigRevision,
     /// The recipients.
     pub destinations: BTreeMap<DestinationName, Arc<Destination>>,
+    /// Which payloads a destination takes, where it says so.
+    pub schemas: BTreeMap<DestinationName, Arc<PayloadSchema>>,
     /// Who may publish, by name.
     pub producers: BTreeMap<String, Producer>,
     /// Rules by event type; the first that matches counts.
     pub event_types: Vec<(EventPattern, EventTypeRules)>,
+    /// What is published by the calendar, in the order of their names.
+    pub schedules: Vec<Schedule>,
+    /// When this revision was applied, as far as whoever read it knows: a schedule starts with its first
+    /// window after that, and older windows are owed only behind one that the ledger has (the schedule was in
+    /// force by then). `None`: nobody knows, and every window within `catch_up` is owed.
+    pub applied_at: Option<TimeMs>,
     /// Settings that are neither a policy's nor a destination's.
     pub system: System,
     /// Who may operate, and on what; empty where nobody is restricted.
@@ -36,6 +49,61 @@ pub struct Producer {
     pub tenants: Vec<TenantId>,
     /// Bearer tokens, by reference.
     pub tokens: Vec<SecretRef>,
+}
+
+/// What is published for every closed window of a calendar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// Its name in the configuration.
+    pub name: String,
+    /// When it fires.
+    pub timing: Timing,
+    /// One delivery for each of these and each window.
+    pub tenants: Vec<TenantId>,
+    /// To whom. It serves every one of the tenants.
+    pub destination: DestinationName,
+    /// As what.
+    pub event_type: EventType,
+    /// Under which event ID.
+    pub event_id: EventIdTemplate,
+    /// The payload, with `{schedule}`, `{tenant}` and `{window}` in its texts to be filled in.
+    pub payload: serde_json::Value,
+    /// How long ago a missed window may have been fired for.
+    pub catch_up: DurationMs,
+    /// Since when it is in force without a gap: what fired before is not owed. `None` where only the
+    /// configuration as a whole is known to have been applied.
+    pub since: Option<TimeMs>,
+}
+
+impl Schedule {
+    /// The event of one tenant and business day: the same bytes each time.
+    pub fn event(&self, tenant: &TenantId, day: BusinessDay) -> Event {
+        let fill = |text: &str| event_template::fill(text, &self.name, tenant.as_str(), &day.to_string());
+        Event {
+            event_id: self.event_id.fill(tenant, day),
+            tenant: tenant.clone(),
+            event_type: self.event_type.clone(),
+            destination: Some(self.destination.clone()),
+            scope: None,
+            deadline: None,
+            not_before: None,
+            payload_version: None,
+            content_type: "application/json".to_owned(),
+            payload: filled(&self.payload, &fill).to_string().into(),
+        }
+    }
+}
+
+fn filled(value: &serde_json::Value, fill: &impl Fn(&str) -> String) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => Value::String(fill(text)),
+        Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| (name.clone(), filled(field, fill))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 /// What an event type asks for.

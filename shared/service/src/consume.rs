@@ -17,12 +17,13 @@ use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
 use waybill_domain::hold::Held;
 use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId, WriteToken};
 use waybill_domain::outcome::{Outcome, Seen, classify};
-use waybill_domain::settle::{Terms, interrupted, settle, settle_by, standing_evidence};
+use waybill_domain::settle::{Terms, interrupted, settle, settle_by, settle_late, standing_evidence};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
 
 use crate::config::Config;
 use crate::desk::Approach;
+use crate::look_up::ask_then_send;
 use crate::notes;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
@@ -255,7 +256,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let sending = match payload {
             Some(body) => {
                 let request = Request::of(destination, &claimed, attempt, body);
-                self.ports.recipient.send(request, window).await
+                ask_then_send(&self.ports.recipient, &claimed, request, window).await
             }
             None => Sending::Attempted(payload_missing(destination, now)),
         };
@@ -332,10 +333,9 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         terms: &Terms,
         by: &Writer,
     ) -> PortResult<Round> {
-        let result = report.excerpt.clone().filter(|_| terms.keep_result);
         for _ in 0..MOST_ROUNDS {
             let Some(record) = self.ports.ledger.load(key).await? else { break };
-            let Ok(change) = record.acknowledged_late(by, claim.attempt, result.clone()) else { break };
+            let Ok(change) = settle_late(&record, claim.attempt, report, terms, by) else { break };
             match self.ports.ledger.apply(&change).await {
                 Ok(Applied::Landed) => {
                     notes::decision(change.after());

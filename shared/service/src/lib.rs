@@ -1,4 +1,5 @@
-//! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile.
+//! Waybill's use cases over ports: publish (and ingest, its door over HTTP), consume, reconcile, and
+//! schedules.
 //!
 //! The order `load → admit → claim → send → settle → hand off → acknowledge` is written once, in
 //! [`consume`]; every other path uses its steps. What operators do goes over [`acts`] into [`office`], and is
@@ -13,10 +14,12 @@ pub mod publish;
 pub mod refusal;
 pub mod authorize;
 pub mod ingest;
+pub mod payload_schema;
 mod digest;
 mod notes;
 mod steps;
 pub mod desk;
+mod look_up;
 pub mod consume;
 mod release;
 pub mod reconcile;
@@ -30,3 +33,4 @@ pub mod source;
 pub mod redrive;
 pub mod sweep;
 pub mod round;
+pub mod schedule;

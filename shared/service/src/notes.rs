@@ -3,8 +3,11 @@
 use waybill_domain::admit::{Left, Suppressed};
 use waybill_domain::attempt::{NotSent, SendReport};
 use waybill_domain::delivery::{Claim, Record};
-use waybill_domain::identity::{AttemptNumber, DeliveryKey};
+use waybill_domain::identity::{AttemptNumber, DeliveryKey, DestinationName};
 use waybill_domain::outcome::Outcome;
+
+use crate::event::Event;
+use crate::payload_schema::PayloadFault;
 
 pub(crate) fn suppressed(record: &Record, why: Suppressed) {
     let delivery = &record.delivery;
@@ -36,6 +39,11 @@ pub(crate) fn decision(record: &Record) {
         held = record.hold.as_ref().map(|held| held.reason.as_str()),
         reason = record.dead_letter_reason().map(tracing::field::display), "decided"
     );
+}
+
+pub(crate) fn payload_refused(event: &Event, destination: &DestinationName, fault: &PayloadFault) {
+    // The fault names places and rules, never what stands there.
+    tracing::warn!(tenant = %event.tenant, %destination, reason = "payload_invalid", %fault, "refused");
 }
 
 pub(crate) fn attempt(key: &DeliveryKey, claim: &Claim, report: &SendReport) {

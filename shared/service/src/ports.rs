@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thiserror::Error;
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::Destination;
@@ -16,6 +17,7 @@ use waybill_domain::identity::{
     AttemptNumber, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId, TenantId,
     WriteToken,
 };
+use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
 
 pub use self::budgets::{Budgets, KeptUsage, UsageSet};
@@ -356,6 +358,16 @@ pub trait Recipient: Send + Sync {
     /// and [`SendWindow::check`] decides. Never follows a redirect, never takes longer than the
     /// window allows, never panics because of what it is answered.
     fn send(&self, request: Request, window: SendWindow) -> impl Future<Output = Sending> + Send;
+
+    /// Asks at `url` what became of an earlier request of this delivery: a GET under the same guards
+    /// as a request, in at most half of the window's time, so that a request can still follow. What
+    /// was seen is judged by [`waybill_domain::look_up::judge`].
+    fn look_up(
+        &self,
+        request: Request,
+        url: RecipientUrl,
+        window: SendWindow,
+    ) -> impl Future<Output = Finding> + Send;
 }
 
 /// The wall clock.

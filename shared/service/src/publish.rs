@@ -9,6 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use waybill_domain::delivery::{Delivery, PayloadFacts, Record, State};
 use waybill_domain::destination::Destination;
+use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DestinationName};
 use waybill_domain::time::TimeMs;
@@ -16,6 +17,8 @@ use waybill_domain::time::TimeMs;
 use crate::config::Config;
 use crate::digest::sha256_hex;
 use crate::event::Event;
+use crate::notes;
+use crate::payload_schema::PayloadFault;
 use crate::ports::{Clock, Created, Ledger, PortError, Queue};
 use crate::steps::hand_over;
 
@@ -62,6 +65,14 @@ pub enum PublishError {
         /// SHA-256 of the bytes that were given.
         given_sha256: String,
     },
+    /// The destination's schema refuses the payload: mend the payload. Nothing was recorded.
+    #[error("payload: {fault}; it cannot go to {destination}")]
+    PayloadInvalid {
+        /// To whom.
+        destination: DestinationName,
+        /// Where in the payload, and which rule.
+        fault: PayloadFault,
+    },
     /// Nobody knows how far it came: publish the same event again.
     #[error("not accepted, publish the same event again: {0}")]
     Port(#[source] PortError),
@@ -76,33 +87,61 @@ impl From<PortError> for PublishError {
 impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
     /// Accepts an event, durably, or says why not.
     pub async fn publish(&self, config: &Config, event: Event) -> Result<Vec<Published>, PublishError> {
+        self.accept(config, event, Attended::ByProducer).await
+    }
+
+    /// The same where nobody is there to be answered: what a schema refuses is recorded as the dead
+    /// letter `payload_invalid`, without an attempt, for a person to find.
+    pub async fn publish_unattended(
+        &self,
+        config: &Config,
+        event: Event,
+    ) -> Result<Vec<Published>, PublishError> {
+        self.accept(config, event, Attended::ByNobody).await
+    }
+
+    async fn accept(
+        &self,
+        config: &Config,
+        event: Event,
+        attended: Attended,
+    ) -> Result<Vec<Published>, PublishError> {
         let now = self.clock.now();
         let destinations = destinations_of(config, &event)?;
         check_deadline(config, &event)?;
         let look = config.look_rules(self.queue.window());
         let payload = facts_of(&event);
-        let records: Vec<Record> = destinations
-            .iter()
-            .map(|to| {
-                Record::new(
-                    delivery_of(&event, &payload, to, now),
-                    &to.policy,
-                    config.revision.clone(),
-                    &look,
-                )
-            })
-            .collect();
+        let mut refused = None;
+        let mut records = Vec::with_capacity(destinations.len());
+        for to in destinations {
+            let fault = config.schemas.get(&to.name).and_then(|schema| schema.check(&event.payload).err());
+            let new = match (&fault, attended) {
+                (Some(_), Attended::ByNobody) => Record::refused,
+                _ => Record::new,
+            };
+            let delivery = delivery_of(&event, &payload, to, now);
+            records.push(new(delivery, &to.policy, config.revision.clone(), &look));
+            if let Some(fault) = fault {
+                notes::payload_refused(&event, &to.name, &fault);
+                refused = refused.or(Some((to.name.clone(), fault)));
+            }
+        }
+        let refused = refused.filter(|_| attended == Attended::ByProducer);
 
         // Of several deliveries none may be recorded if one of them conflicts, and what was accepted
-        // before its deadline is answered as accepted after it too: both need a look beforehand.
+        // before its deadline, or by an earlier schema, is answered as accepted later too: all need a
+        // look beforehand.
         let is_late = event.deadline.is_some_and(|deadline| deadline <= now);
-        if is_late || records.len() > 1 {
+        if is_late || refused.is_some() || records.len() > 1 {
             let mut is_known = true;
             for record in &records {
                 match self.ledger.load(&record.delivery.key()).await? {
                     Some(stored) => compare(record, &stored)?,
                     None => is_known = false,
                 }
+            }
+            if let Some((destination, fault)) = refused.filter(|_| !is_known) {
+                return Err(PublishError::PayloadInvalid { destination, fault });
             }
             if is_late && !is_known {
                 return Err(PublishError::Invalid(InvalidField::new(
@@ -128,8 +167,11 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
                 (*stored, true)
             }
         };
-        // A repeat sends the wake-up again: the first publisher may have died before it did.
-        if record.state == State::Pending && record.attempts_made == 0 {
+        // A repeat sends the wake-up again: the first publisher may have died before it did. What ended
+        // as it began owes its letter to the DLQ, and so does its repeat until that is told.
+        let is_untold =
+            record.dead_letter_reason() == Some(DeadLetterReason::PayloadInvalid) && !record.dlq_told;
+        if (record.state == State::Pending && record.attempts_made == 0) || is_untold {
             hand_over(self.ledger, self.queue, self.clock, &record).await?;
         }
         let delivery = &record.delivery;
@@ -145,6 +187,13 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
             repeated,
         })
     }
+}
+
+/// Who hears what becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attended {
+    ByProducer,
+    ByNobody,
 }
 
 fn destinations_of<'c>(config: &'c Config, event: &Event) -> Result<Vec<&'c Arc<Destination>>, PublishError> {

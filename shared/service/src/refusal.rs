@@ -16,6 +16,7 @@
 //! | 415 | `unsupported_media_type` | the body is not `application/json`, or it is compressed |
 //! | 422 | `unknown_destination` | the tenant has no destination of this name |
 //! | 422 | `no_subscriber` | the event names no destination, and nobody subscribes to its type |
+//! | 422 | `payload_invalid` | the destination's schema refuses the payload: where in it, and which rule |
 //! | 503 | `unavailable` | the store refuses: publish the same event again |
 
 use crate::event::MAX_PAYLOAD_BYTES;
@@ -40,6 +41,7 @@ pub enum Code {
     UnsupportedMediaType,
     UnknownDestination,
     NoSubscriber,
+    PayloadInvalid,
     Unavailable,
 }
 
@@ -59,6 +61,7 @@ impl Code {
             Code::UnsupportedMediaType => (415, "unsupported_media_type"),
             Code::UnknownDestination => (422, "unknown_destination"),
             Code::NoSubscriber => (422, "no_subscriber"),
+            Code::PayloadInvalid => (422, "payload_invalid"),
             Code::Unavailable => (503, "unavailable"),
         }
     }
@@ -123,6 +126,9 @@ impl Refusal {
                 digests: Some(Box::new((stored_sha256, given_sha256))),
                 cause: None,
             },
+            PublishError::PayloadInvalid { .. } => {
+                Self { field: Some("payload".to_owned()), ..Self::new(Code::PayloadInvalid, message) }
+            }
             PublishError::Port(error) => Self::unavailable(&error),
         }
     }

@@ -1,8 +1,8 @@
-//! One round of the reconciler: what is due for a look, what is held, what operators ordered, and once
-//! an hour the DLQ.
+//! One round of the reconciler: windows of schedules, what operators ordered, what is due for a look,
+//! what is held, and once an hour the DLQ.
 
 use waybill_domain::order::OrderBody;
-use waybill_domain::time::TimeMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::acts::{Desk, all_open};
 use crate::config::Config;
@@ -11,7 +11,17 @@ use crate::office::Office;
 use crate::ports::{Catalogue, Clock, Dice, Ledger, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickLimits, TickReport};
 use crate::redrive::release::Releaser;
+use crate::schedule::{Learned, ScheduleLimits, ScheduleReport, Scheduler};
 use crate::sweep::{DeadLetterBox, sweep};
+
+/// What a round did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundReport {
+    /// For schedules.
+    pub windows: ScheduleReport,
+    /// For what was due for a look or held.
+    pub looked: TickReport,
+}
 
 /// What a round needs.
 #[derive(Debug, Clone, Copy)]
@@ -36,16 +46,27 @@ where
     C: Clock,
     D: Dice,
 {
-    /// A whole round. Each part is tried, whatever became of the others.
-    pub async fn run(&self, config: &Config, limits: TickLimits) -> PortResult<TickReport> {
+    /// A whole round. Each part is tried, whatever became of the others. `learned` is what the process
+    /// knows of schedules from rounds before.
+    pub async fn run(
+        &self,
+        config: &Config,
+        learned: &Learned,
+        limits: TickLimits,
+    ) -> PortResult<RoundReport> {
         let Self { ledger, queue, clock, dice, .. } = *self;
+        // Schedules first, with half of the time at most: they owe little, and what is due repairs itself later.
+        let now = clock.now();
+        let half = |until: TimeMs| now.plus(DurationMs::from_ms(until.since(now).as_ms() / 2));
+        let of_schedules = ScheduleLimits { until: limits.until.map(half), ..ScheduleLimits::default() };
+        let windows = Scheduler { ledger, queue, clock }.tick(config, learned, of_schedules).await;
         let orders = self.orders(config, limits.until).await;
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
         let swept = match is_hour(clock.now()) {
             true => sweep(ledger, queue, clock, config).await.map(|_| ()),
             false => Ok(()),
         };
-        orders.and(swept).and(looked)
+        Ok(RoundReport { windows, looked: orders.and(swept).and(looked)? })
     }
 
     /// Carries out what operators ordered.

@@ -131,7 +131,12 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             let cause = format!("the configuration {name} is in force, and its document is missing").into();
             PortError::NeedsPerson { port: "ledger", cause }
         })?;
-        config_file::parse(&document, self.rules)
-            .map_err(|faults| ConfigError::Faulty { revision: name, faults })
+        let mut config = config_file::parse(&document, self.rules)
+            .map_err(|faults| ConfigError::Faulty { revision: name, faults })?;
+        config.applied_at = Some(revision.signed.at);
+        for schedule in &mut config.schedules {
+            schedule.since = revision.schedules.get(&schedule.name).copied();
+        }
+        Ok(config)
     }
 }

@@ -71,6 +71,8 @@ calls! {
     NextVisibleAt = "next_visible_at",
     /// `Recipient::send`
     Request = "request",
+    /// `Recipient::look_up`
+    LookUp = "look_up",
 }
 
 /// Before a call's effect, or after it and before its answer is seen.

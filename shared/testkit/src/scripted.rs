@@ -11,6 +11,7 @@ use bytes::Bytes;
 use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Excerpt, Phase, RetryAfter, SendReport, SendWindow, Sending};
 use waybill_domain::identity::{AttemptNumber, DeliveryId};
+use waybill_domain::look_up::{Finding, judge};
 use waybill_domain::outcome::{Seen, classify};
 use waybill_domain::retry_after;
 use waybill_domain::time::{DurationMs, TimeMs};
@@ -115,9 +116,23 @@ pub struct ScriptedRecipient<C> {
     desk: Arc<Mutex<Desk>>,
 }
 
+/// What a recipient does with one status look-up. Without a script it tells the truth: 200 where it
+/// applied a request of the delivery, 404 where it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookUpReaction {
+    /// It tells the truth.
+    Truth,
+    /// It answers this status, and knows nothing.
+    Answer(u16),
+    /// It never answers.
+    Silence,
+}
+
 #[derive(Debug, Default)]
 struct Desk {
     scripts: BTreeMap<DeliveryId, VecDeque<Reaction>>,
+    look_up_scripts: BTreeMap<DeliveryId, VecDeque<LookUpReaction>>,
+    looked_up: Vec<(DeliveryId, RecipientUrl)>,
     requests: Vec<Received>,
     applied: BTreeMap<DeliveryId, u32>,
 }
@@ -139,6 +154,20 @@ impl<C> ScriptedRecipient<C> {
     /// How it reacts to the next requests for a delivery, one after the other; then it answers 200.
     pub fn react(&self, delivery_id: &DeliveryId, reactions: impl IntoIterator<Item = Reaction>) {
         self.desk().scripts.entry(delivery_id.clone()).or_default().extend(reactions);
+    }
+
+    /// How it reacts to the next look-ups of a delivery; then it tells the truth.
+    pub fn react_to_look_ups(
+        &self,
+        delivery_id: &DeliveryId,
+        reactions: impl IntoIterator<Item = LookUpReaction>,
+    ) {
+        self.desk().look_up_scripts.entry(delivery_id.clone()).or_default().extend(reactions);
+    }
+
+    /// Every look-up that reached it, in order: of which delivery, and where it was asked.
+    pub fn look_ups(&self) -> Vec<(DeliveryId, RecipientUrl)> {
+        self.desk().looked_up.clone()
     }
 
     /// Every request that reached it, in order.
@@ -246,5 +275,34 @@ impl<C: Clock> Recipient for ScriptedRecipient<C> {
             }
         };
         Sending::Attempted(report)
+    }
+
+    async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
+        let rest = match window.check(self.clock.now()) {
+            Ok(rest) => rest,
+            Err(why) => return Finding::NotAsked(why),
+        };
+        let (reaction, is_applied) = {
+            let mut desk = self.desk();
+            desk.looked_up.push((request.delivery_id.clone(), url));
+            let script = desk.look_up_scripts.get_mut(&request.delivery_id);
+            let reaction = script.and_then(VecDeque::pop_front).unwrap_or(LookUpReaction::Truth);
+            (reaction, desk.applied.contains_key(&request.delivery_id))
+        };
+        let seen = match reaction {
+            LookUpReaction::Truth => Seen::Status(if is_applied { 200 } else { 404 }),
+            LookUpReaction::Answer(status) => Seen::Status(status),
+            LookUpReaction::Silence => {
+                self.wait(DurationMs::from_ms(rest.as_ms() / 2)).await;
+                Seen::AnswerTimedOut
+            }
+        };
+        let Some(outcome) = judge(seen) else { return Finding::NotApplied };
+        let mut report = SendReport { outcome, ..self.report(&request, window, seen, Phase::LookUp) };
+        report.excerpt = report.status.map(|status| {
+            let bytes = format!("looked up: {status}").into_bytes();
+            Excerpt { full_length: bytes.len() as u64, bytes, complete: true }
+        });
+        Finding::Settles(report)
     }
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use waybill_domain::address::Locality;
+use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::delivery::State;
+use waybill_domain::look_up::Finding;
 use waybill_domain::outcome::Outcome;
 use waybill_domain::time::DurationMs;
 use waybill_service::acts::Desk;
@@ -38,6 +39,10 @@ struct Moody {
 }
 
 impl Recipient for Moody {
+    async fn look_up(&self, _: Request, _: RecipientUrl, _: SendWindow) -> Finding {
+        Finding::NotApplied
+    }
+
     async fn send(&self, request: Request, window: SendWindow) -> Sending {
         match request.event_id.as_str() {
             "panics" => panic!("a bug in the adapter"),

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use waybill_domain::address::Locality;
+use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::{SendWindow, Sending};
 use waybill_domain::delivery::State;
+use waybill_domain::look_up::Finding;
 use waybill_domain::time::DurationMs;
 use waybill_service::desk::Desk;
 use waybill_service::event::Event;
@@ -175,6 +176,10 @@ async fn c29_what_cannot_be_ended_in_time_is_not_begun() {
 struct Panicking(AtomicU32);
 
 impl Recipient for Panicking {
+    async fn look_up(&self, _: Request, _: RecipientUrl, _: SendWindow) -> Finding {
+        Finding::NotApplied
+    }
+
     async fn send(&self, request: Request, _: SendWindow) -> Sending {
         assert_ne!(self.0.fetch_add(1, Ordering::SeqCst), 1, "the second request panics");
         assert_ne!(request.body, Bytes::new());

@@ -38,11 +38,37 @@ async fn a_round_wakes_what_is_stale_and_leaves_the_rest_when_the_time_is_over()
     let (office, dice) = (MemoryOffice::default(), FixedDice::showing(0.5));
     let round = Round { ledger: &ledger, queue: &queue, office: &office, clock: &clock, dice: &dice };
 
-    let too_late = handle(&round, &config, clock.now()).await.unwrap();
+    let too_late = handle(&round, &config, &Learned::default(), clock.now()).await.unwrap();
     assert_eq!((too_late.looked_at, too_late.woken, too_late.more), (0, 0, true));
     assert_eq!(queue.messages().len(), 0);
 
-    let done = handle(&round, &config, clock.now().plus(TO_END)).await.unwrap();
+    let done = handle(&round, &config, &Learned::default(), clock.now().plus(TO_END)).await.unwrap();
     assert_eq!((done.looked_at, done.woken, done.more), (3, 3, false));
     assert_eq!(queue.messages().len(), 3);
+}
+
+const NIGHTLY: &str = "
+[schedules.nightly]
+cron = \"30 2 * * *\"
+timezone = \"UTC\"
+tenants = [\"acme\"]
+destination = \"books\"
+type = \"payment.reconciliation_requested\"
+catch_up = \"1d\"
+payload = { business_date = \"{window}\" }
+";
+
+#[tokio::test]
+async fn a_tick_publishes_the_closed_windows_of_schedules_once() {
+    let clock = VirtualClock::default();
+    let (ledger, queue) = (MemoryLedger::default(), MemoryQueue::new(&clock, QueueRules::default()));
+    let config = config_file::parse(&format!("{CONFIG}{NIGHTLY}"), Locality::PublicOnly).unwrap();
+    let reconciler =
+        Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &FixedDice::showing(0.5) };
+    let learned = Learned::default();
+    for scheduled in [1, 0] {
+        let done = handle(&reconciler, &config, &learned, clock.now().plus(TO_END)).await.unwrap();
+        assert_eq!((done.scheduled, done.failed, done.more), (scheduled, 0, false));
+    }
+    assert_eq!(queue.messages().len(), 1);
 }

@@ -6,12 +6,15 @@ use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::look_up::StatusUrl;
 use waybill_domain::outcome::{StatusOverride, StatusOverrides};
 use waybill_domain::time::DurationMs;
 
+use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
-use super::reader::{Entry, Keys, NOT_BUILT, Section};
+use super::reader::{Entry, Keys, Section};
 use super::{Rules, SecretStores};
+use crate::payload_schema::PayloadSchema;
 
 const KEYS: Keys = Keys {
     built: &[
@@ -25,11 +28,20 @@ const KEYS: Keys = Keys {
         "concurrency",
         "rate",
         "on_ambiguous",
+        "status_url",
         "statuses",
         "keep_result",
+        "schema",
     ],
-    later: &["schema", "suspend_after", "gone", "metrics", "headers", "status_url"],
+    later: &["suspend_after", "gone", "metrics", "headers"],
 };
+
+/// The schema that a destination names, if it names one that is good.
+pub(super) fn schema(entry: &Entry<'_, '_>, files: &Files<'_, '_>) -> Option<PayloadSchema> {
+    // What is no table is reported where the destination is read.
+    let named = entry.get("schema")?;
+    files.schema(&named)
+}
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
@@ -50,7 +62,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         None => policies.get(DEFAULT).copied(),
     };
     let mut optional = Optional::default();
-    let sound = optional.read(&section);
+    let sound = optional.read(&section, rules.locality);
     let fits = rules.worker_runs.is_none_or(|runs| fits(&section, optional.timeout, runs));
     Some(Destination {
         name: name?,
@@ -63,6 +75,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         timeout: optional.timeout,
         budget: Budget::of(optional.concurrency, optional.rate),
         on_ambiguous: optional.on_ambiguous,
+        status_url: optional.status_url,
         statuses: optional.statuses,
         keep_result: optional.keep_result,
     })
@@ -76,6 +89,7 @@ struct Optional {
     concurrency: Option<u32>,
     rate: Option<Rate>,
     on_ambiguous: OnAmbiguous,
+    status_url: Option<StatusUrl>,
     statuses: StatusOverrides,
     keep_result: bool,
 }
@@ -89,6 +103,7 @@ impl Default for Optional {
             concurrency: None,
             rate: None,
             on_ambiguous: OnAmbiguous::default(),
+            status_url: None,
             statuses: StatusOverrides::new(),
             keep_result: false,
         }
@@ -97,7 +112,7 @@ impl Default for Optional {
 
 impl Optional {
     /// Reads what is written; `false` if any of it was refused.
-    fn read(&mut self, section: &Section<'_, '_>) -> bool {
+    fn read(&mut self, section: &Section<'_, '_>, locality: Locality) -> bool {
         let outcomes = [
             section.set("owner", &mut self.owner, |entry| entry.parsed(owner).map(Some)),
             section.set("event_types", &mut self.event_types, event_types),
@@ -105,10 +120,33 @@ impl Optional {
             section.set("concurrency", &mut self.concurrency, |entry| concurrency(entry).map(Some)),
             section.set("rate", &mut self.rate, |entry| entry.parsed(Rate::parse).map(Some)),
             section.set("on_ambiguous", &mut self.on_ambiguous, on_ambiguous),
+            section.set("status_url", &mut self.status_url, |entry| {
+                entry.parsed(|field, text| StatusUrl::parse(field, text, locality)).map(Some)
+            }),
             section.set("statuses", &mut self.statuses, statuses),
             section.set("keep_result", &mut self.keep_result, Entry::as_bool),
         ];
-        !outcomes.contains(&false)
+        !outcomes.contains(&false) && self.asks_somewhere(section)
+    }
+}
+
+impl Optional {
+    /// A look-up needs an address, and an address that nobody asks at is a mistake.
+    fn asks_somewhere(&self, section: &Section<'_, '_>) -> bool {
+        let queries = self.on_ambiguous == OnAmbiguous::Query;
+        let invalid = match (queries, self.status_url.is_some()) {
+            (true, false) => {
+                InvalidField::new("status_url", "is missing", "on_ambiguous = \"query\" asks there")
+            }
+            (false, true) => InvalidField::new(
+                "status_url",
+                "is never asked",
+                "only together with on_ambiguous = \"query\"",
+            ),
+            _ => return true,
+        };
+        section.refuse(invalid);
+        false
     }
 }
 
@@ -189,11 +227,11 @@ fn concurrency(entry: &Entry<'_, '_>) -> Option<u32> {
 }
 
 fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
-    const RULE: &str = "\"retry\" or \"hold\"";
+    const RULE: &str = "\"retry\", \"query\" or \"hold\"";
     match entry.as_text()? {
         "retry" => return Some(OnAmbiguous::Retry),
         "hold" => return Some(OnAmbiguous::Hold),
-        "query" => entry.refuse(format!("\"query\" {NOT_BUILT}"), RULE),
+        "query" => return Some(OnAmbiguous::Query),
         other => entry.refuse(format!("is {other:?}"), RULE),
     }
     None

@@ -5,8 +5,8 @@
 //! fault names its line, its dotted key, what is wrong and what is allowed; no fault repeats a
 //! value that could be a secret.
 //!
-//! Order of reading: [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `operators`, `event_types`, `system`.
+//! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
+//! table: `policies`, `destinations`, `producers`, `operators`, `event_types`, `schedules`, `system`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::digest::sha256_hex;
 
 pub mod fault;
+pub mod files;
 
 mod destinations;
 mod event_types;
@@ -28,18 +29,29 @@ mod nearest;
 mod operators;
 mod policies;
 mod producers;
+mod schedules;
 mod reader;
 mod syntax;
 mod system;
 
 pub use fault::ConfigFault;
+pub use files::bundle;
 
 use fault::Faults;
 use reader::{Keys, Section};
 
 const KEYS: Keys = Keys {
-    built: &["policies", "producers", "event_types", "destinations", "operators", "system"],
-    later: &["sources", "schedules"],
+    built: &[
+        "policies",
+        "producers",
+        "event_types",
+        "destinations",
+        "operators",
+        "system",
+        "schedules",
+        "files",
+    ],
+    later: &["sources"],
 };
 
 /// What a configuration may say depends on where it is used.
@@ -93,12 +105,17 @@ pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFa
 /// Reads every table, so that every fault is found; what it returns counts only if there is none.
 fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> {
     let policies = policies::read(root);
+    let files = files::Files::of(root);
+    let mut schemas = BTreeMap::new();
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
     for entry in root.tables("destinations") {
+        let schema = destinations::schema(&entry, &files);
         if let Some(destination) = destinations::read(&entry, &policies, rules) {
+            schemas.extend(schema.map(|schema| (destination.name.clone(), Arc::new(schema))));
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
     }
+    files.refuse_unused();
     if !root.has_entries("destinations") {
         // Also what a truncated file looks like: with no destinations, every open delivery would
         // be dead-lettered as `destination_removed`.
@@ -109,8 +126,20 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let operators = root.tables("operators").iter().filter_map(operators::read).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
+    let schedules = schedules::read(root, &destinations, &event_types);
     let revision = ConfigRevision::parse(revision).ok()?;
-    Some(Config { revision, destinations, producers, event_types, operators, system, holds: Vec::new() })
+    Some(Config {
+        revision,
+        destinations,
+        schemas,
+        producers,
+        event_types,
+        schedules,
+        operators,
+        applied_at: None,
+        system,
+        holds: Vec::new(),
+    })
 }
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.

@@ -130,6 +130,47 @@ impl<'f, 't> Entry<'f, 't> {
         self.name
     }
 
+    /// The entry of a key, if this is a table in which it is written.
+    pub(super) fn get(&self, key: &str) -> Option<Entry<'f, 't>> {
+        match self.value {
+            DeValue::Table(table) => {
+                Section { path: self.path.clone(), at: self.at, table, faults: self.faults }.get(key)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value as JSON, for what is passed on as it is.
+    pub(super) fn as_json(&self) -> Option<serde_json::Value> {
+        use serde_json::Value;
+        match self.value {
+            DeValue::String(text) => Some(Value::from(text.as_ref())),
+            DeValue::Boolean(value) => Some(Value::from(*value)),
+            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+                Ok(number) => Some(Value::from(number)),
+                Err(_) => self.wrong_value(&format!("is {number}"), "a whole number of 64 bits"),
+            },
+            DeValue::Float(number) => {
+                let read = number.as_str().parse().ok().and_then(serde_json::Number::from_f64);
+                let read = read.map(Value::Number);
+                read.or_else(|| self.wrong_value(&format!("is {number}"), "a number that JSON has"))
+            }
+            DeValue::Datetime(_) => {
+                self.wrong_value("is a date or a time", "JSON has none: a text in quotes")
+            }
+            DeValue::Array(_) => self.as_list()?.iter().map(Entry::as_json).collect(),
+            DeValue::Table(_) => {
+                let fields = self.as_entries()?;
+                fields.iter().map(|field| Some((field.name.to_owned(), field.as_json()?))).collect()
+            }
+        }
+    }
+
+    fn wrong_value<T>(&self, fault: &str, rule: &str) -> Option<T> {
+        self.refuse(fault, rule);
+        None
+    }
+
     /// Reports a fault of the key or its value.
     pub(super) fn refuse(&self, fault: impl Into<String>, rule: impl Into<String>) {
         self.faults.add(self.at, &self.path, fault, rule);
@@ -275,7 +316,7 @@ impl<'f, 't> Entry<'f, 't> {
 }
 
 /// A dotted key; a part that needs quotes gets them.
-fn join(path: &str, key: &str) -> String {
+pub(super) fn join(path: &str, key: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let part = if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { part } else { format!("{path}.{part}") }

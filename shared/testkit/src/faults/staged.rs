@@ -3,10 +3,12 @@
 use std::future::Future;
 
 use bytes::Bytes;
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
+use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
     Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortError,
@@ -162,5 +164,12 @@ impl<P: Recipient> Recipient for Staged<P> {
         let sending = self.inner.send(request, window).await;
         self.stage.after(Call::Request).await;
         sending
+    }
+
+    async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
+        self.stage.before(Call::LookUp).await;
+        let finding = self.inner.look_up(request, url, window).await;
+        self.stage.after(Call::LookUp).await;
+        finding
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use waybill_domain::admit::{Admission, Left, Suppressed};
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::ending::{DeadLetterReason, Ending};
+use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
 use waybill_domain::hold::HoldReason;
 use waybill_service::ports::PortResult;
 use waybill_service::reconcile::TickReport;
@@ -59,6 +59,7 @@ pub const EXPECTED: &[&str] = &[
     "write not_sent",
     "write release",
     "write settled, ambiguous",
+    "write settled, confirmed",
     "write settled, delivered",
     "write settled, exhausted",
     "write settled, expired",
@@ -218,7 +219,11 @@ pub(super) fn write(write: &Write) -> &'static str {
         (State::Expired, State::Succeeded) => return "write late over expired",
         (_, State::Succeeded) => {
             let own = before.claim.as_ref().is_some_and(|c| Some(&c.token) == after.settled_token.as_ref());
-            return if own { "write settled, delivered" } else { "write late over retryable" };
+            return match after.disposition {
+                Some(Disposition::Delivered { by_look_up: true, .. }) if own => "write settled, confirmed",
+                _ if own => "write settled, delivered",
+                _ => "write late over retryable",
+            };
         }
         _ => {}
     }
@@ -239,7 +244,9 @@ pub(super) fn write(write: &Write) -> &'static str {
         (true, _, Some(R::HorizonReached)) => "write settled, horizon",
         (true, _, Some(R::RetryAfterPastDeadline)) => "write settled, retry_after_past_deadline",
         (true, _, Some(R::AmbiguousOutcome)) => "write settled, ambiguous",
-        (true, _, Some(R::Permanent(_) | R::DestinationRemoved)) => "write settled, permanent",
+        (true, _, Some(R::Permanent(_) | R::DestinationRemoved | R::PayloadInvalid)) => {
+            "write settled, permanent"
+        }
         (false, State::Retryable, _) => "write interrupted, retries",
         (false, ..) => "write interrupted, ends",
     }

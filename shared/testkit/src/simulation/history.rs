@@ -54,6 +54,7 @@ impl History {
             let key = key_of(&world, planned);
             auditor.expect(&key, &planned.event);
             world.recipient.react(&key.delivery_id, planned.reactions.iter().cloned());
+            world.recipient.react_to_look_ups(&key.delivery_id, planned.look_ups.iter().copied());
             chronicle.note(|| format!("planned at {}: {:?}", planned.at, planned.event));
             chronicle.note(|| format!("  {} {:?}", key.delivery_id, planned.reactions));
         }

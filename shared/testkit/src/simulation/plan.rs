@@ -2,9 +2,11 @@
 //! faults it knows. Each seed knows another subset of faults, so that no fault hides another.
 
 use bytes::Bytes;
+use waybill_domain::address::Locality;
 use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::destination::{Destination, OnAmbiguous};
 use waybill_domain::identity::{DestinationName, EventId, TenantId};
+use waybill_domain::look_up::StatusUrl;
 use waybill_domain::policy::{Backoff, PolicyTerms};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
@@ -12,7 +14,7 @@ use waybill_service::event::Event;
 use crate::clock::VirtualClock;
 use crate::dice::Lots;
 use crate::memory::QueueRules;
-use crate::scripted::Reaction;
+use crate::scripted::{LookUpReaction, Reaction};
 
 use super::world::{TENANT, destination, event_type};
 
@@ -52,6 +54,8 @@ pub struct PlannedEvent {
     pub at: TimeMs,
     /// What the recipient does, request by request; then it answers 200.
     pub reactions: Vec<Reaction>,
+    /// How the recipient reacts to the first look-ups of it; then it tells the truth.
+    pub look_ups: Vec<LookUpReaction>,
 }
 
 /// What may happen between two steps.
@@ -156,6 +160,8 @@ impl Plan {
     }
 }
 
+const STATUS_URL: &str = "https://recipient.example/status/{delivery_id}?event={event_id}";
+
 fn destinations() -> Vec<Destination> {
     let usual = PolicyTerms::default();
     let slow = Backoff { base: DurationMs::from_secs(30), factor: 2.0, max: DurationMs::from_secs(3600) };
@@ -165,6 +171,9 @@ fn destinations() -> Vec<Destination> {
     narrow.budget = Budget::of(Some(1), None);
     let mut shared = destination("shared", usual);
     shared.budget = Budget::of(Some(2), Rate::parse("rate", "20/m").ok());
+    let mut asked = destination("asked", PolicyTerms { max_attempts: 6, ..usual });
+    asked.on_ambiguous = OnAmbiguous::Query;
+    asked.status_url = StatusUrl::parse("status_url", STATUS_URL, Locality::PublicOnly).ok();
     vec![
         destination("usual", usual),
         destination("tight", PolicyTerms { max_attempts: 2, ..usual }),
@@ -177,6 +186,7 @@ fn destinations() -> Vec<Destination> {
         doubtful,
         narrow,
         shared,
+        asked,
     ]
 }
 
@@ -198,7 +208,8 @@ fn event(lots: &mut Lots, n: u64, crowded: Option<&str>) -> PlannedEvent {
         let most = *lots.pick(&[10, 60, 700, 4000]).unwrap_or(&60);
         not_before.unwrap_or(at).plus(seconds(lots, 4, most))
     });
-    let names = ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared"];
+    let names =
+        ["usual", "usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared", "asked"];
     let name = crowded.or(lots.pick(&names).copied()).unwrap_or("usual");
     let event = Event {
         event_id: EventId::parse(format!("event-{n}")).expect("an event ID"),
@@ -213,7 +224,16 @@ fn event(lots: &mut Lots, n: u64, crowded: Option<&str>) -> PlannedEvent {
         payload: Bytes::from(format!("{{\"n\":{n}}}")),
     };
     let reactions = (0..lots.below(7)).map(|_| reaction(lots)).collect();
-    PlannedEvent { event, at, reactions }
+    let look_ups = (0..lots.below(4)).map(|_| look_up(lots)).collect();
+    PlannedEvent { event, at, reactions, look_ups }
+}
+
+fn look_up(lots: &mut Lots) -> LookUpReaction {
+    match lots.below(4) {
+        0 => LookUpReaction::Answer(503),
+        1 => LookUpReaction::Silence,
+        _ => LookUpReaction::Truth,
+    }
 }
 
 fn reaction(lots: &mut Lots) -> Reaction {

@@ -5,10 +5,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, RecordData, State};
 use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId, WriteToken};
+use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
     Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortResult, Queue,
@@ -52,6 +54,8 @@ pub enum Sabotage {
     ReleasesAnothersSlot,
     /// Budgets are not compared when they are written.
     UsageIsNotCompared,
+    /// A recipient that can be asked is not: what is in doubt is sent again.
+    SendsInDoubt,
 }
 
 /// A port of one actor, as a broken build would use it.
@@ -278,6 +282,13 @@ impl Inbox for Sabotaged<Staged<MemoryQueue>> {
 }
 
 impl<P: Recipient> Recipient for Sabotaged<P> {
+    async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
+        if self.breaks(Sabotage::SendsInDoubt) {
+            return Finding::NotApplied;
+        }
+        self.inner.look_up(request, url, window).await
+    }
+
     async fn send(&self, request: Request, mut window: SendWindow) -> Sending {
         let never = TimeMs::from_unix_ms(i64::MAX);
         if self.breaks(Sabotage::ForgetsDeadlineAtSend) {

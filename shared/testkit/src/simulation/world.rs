@@ -110,6 +110,7 @@ pub fn destination(name: &str, terms: PolicyTerms) -> Destination {
         timeout: DurationMs::from_secs(15),
         budget: None,
         on_ambiguous: OnAmbiguous::Retry,
+        status_url: None,
         statuses: BTreeMap::new(),
         keep_result: false,
     }
@@ -124,6 +125,9 @@ fn config(destinations: Vec<Destination>) -> Config {
     Config {
         revision: ConfigRevision::parse("cfg-1").expect("a revision"),
         destinations: destinations.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect(),
+        schemas: BTreeMap::new(),
+        schedules: Vec::new(),
+        applied_at: None,
         producers: BTreeMap::new(),
         event_types: Vec::new(),
         system: System::default(),

@@ -1,6 +1,7 @@
 //! Once the faults have stopped and everything is quiet: everything that was accepted has ended.
 
 use waybill_domain::delivery::{Record, State};
+use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::envelope::{Decoded, decode};
 
 use super::{Auditor, Broken};
@@ -42,6 +43,12 @@ impl Auditor {
         let sent = of_this.map(|request| request.attempt.get()).max().unwrap_or(0);
         if record.attempts_made < sent {
             return Err(format!("attempt {sent} was sent, and {} are counted", record.attempts_made));
+        }
+        let config = self.world.config();
+        let destination = config.destinations.get(&record.delivery.destination);
+        let is_asked = destination.is_some_and(|to| to.on_ambiguous == OnAmbiguous::Query);
+        if is_asked && self.world.recipient.applications(&key.delivery_id) > 1 {
+            return Err("applied twice, although the recipient can be asked".to_owned());
         }
         if record.look_at.is_some() {
             return Err("ended, and still to be looked after".to_owned());

@@ -1,0 +1,169 @@
+//! `[schedules.NAME]`: what is published by the calendar. A schedule that could never do its work, or that
+//! could be taken for another one's, is a fault.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use waybill_domain::destination::{Destination, EventPattern};
+use waybill_domain::event_template::{self, EventIdTemplate};
+use waybill_domain::fault::InvalidField;
+use waybill_domain::identity::{DestinationName, EventType, TenantId};
+use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing};
+use waybill_domain::time::DurationMs;
+
+use super::destinations::tenants;
+use super::reader::{Entry, Keys, Section};
+use crate::config::{EventTypeRules, Schedule};
+
+const KEYS: Keys = Keys {
+    built: &[
+        "cron",
+        "timezone",
+        "window",
+        "tenants",
+        "destination",
+        "type",
+        "event_id",
+        "catch_up",
+        "payload",
+    ],
+    later: &["policy"],
+};
+
+const CRON_RULE: &str = "minute, hour, day of month, month, day of week, such as \"30 2 * * *\"";
+const ZONE_RULE: &str = "a name of the IANA time zone database, such as \"America/New_York\"";
+const WINDOW_RULE: &str = "\"previous-day\": the business day before the one on which it fires";
+const TYPE_RULE: &str = "the event type of its deliveries";
+const DESTINATION_RULE: &str = "a destination that serves every tenant of the schedule";
+
+/// A window that is missed is looked for once a minute: less than this could be missed for good.
+const SHORTEST_CATCH_UP: DurationMs = DurationMs::from_secs(3600);
+const USUAL_CATCH_UP: DurationMs = DurationMs::from_secs(7 * 86_400);
+
+type Destinations = BTreeMap<DestinationName, Arc<Destination>>;
+
+pub(super) fn read(
+    root: &Section<'_, '_>,
+    destinations: &Destinations,
+    event_types: &[(EventPattern, EventTypeRules)],
+) -> Vec<Schedule> {
+    let mut schedules: Vec<Schedule> = Vec::new();
+    for entry in root.tables("schedules") {
+        let Some(schedule) = read_one(&entry, destinations, event_types) else { continue };
+        for other in &schedules {
+            refuse_collision(&entry, &schedule, other);
+        }
+        schedules.push(schedule);
+    }
+    schedules.sort_by(|a, b| a.name.cmp(&b.name));
+    schedules
+}
+
+fn read_one(
+    entry: &Entry<'_, '_>,
+    destinations: &Destinations,
+    event_types: &[(EventPattern, EventTypeRules)],
+) -> Option<Schedule> {
+    // Schedules and destinations are named by the same rule.
+    let name = entry.parsed_name(|name| DestinationName::parse(name).map_err(|i| i.of("schedule")));
+    let section = entry.as_section(&KEYS)?;
+    let timing = timing(&section);
+    if let Some(window) = section.get("window") {
+        window.parsed(|field, text| match text {
+            "previous-day" => Ok(()),
+            other => Err(InvalidField::new(field, format!("is {other:?}"), WINDOW_RULE)),
+        });
+    }
+    let tenants = tenants(&section);
+    let destination = section
+        .require("destination", DESTINATION_RULE)
+        .and_then(|entry| destination(&entry, destinations, tenants.as_deref().unwrap_or_default()));
+    let event_type = section.require("type", TYPE_RULE).and_then(|entry| {
+        let event_type = entry.parsed(|field, text| EventType::parse(text).map_err(|i| i.of(field)))?;
+        let rules = event_types.iter().find(|(pattern, _)| pattern.matches(&event_type));
+        if rules.is_some_and(|(_, rules)| rules.require_deadline) {
+            entry.refuse("requires a deadline, and a schedule gives none", TYPE_RULE);
+            return None;
+        }
+        Some(event_type)
+    });
+    let event_id = match section.get("event_id") {
+        Some(template) => template.parsed(|field, text| EventIdTemplate::parse(field, text, entry.name())),
+        None => EventIdTemplate::parse("event_id", event_template::DEFAULT, entry.name()).ok(),
+    };
+    let mut catch_up = USUAL_CATCH_UP;
+    let sound = section.set("catch_up", &mut catch_up, |entry| entry.parsed(span));
+    let payload = section.require("payload", "a table, or any value that JSON has").and_then(|e| e.as_json());
+    Some(Schedule {
+        name: name?.as_str().to_owned(),
+        timing: timing?,
+        tenants: tenants?,
+        destination: destination?,
+        event_type: event_type?,
+        event_id: event_id?,
+        payload: payload.filter(|_| sound)?,
+        catch_up,
+        since: None,
+    })
+}
+
+/// Pattern and zone, each reported at its own key.
+fn timing(section: &Section<'_, '_>) -> Option<Timing> {
+    let cron = section.require("cron", CRON_RULE).and_then(|entry| {
+        let text = entry.as_text()?;
+        entry.parsed(|_, text| Timing::parse(text, "UTC")).map(|_| text)
+    });
+    let zone = section.require("timezone", ZONE_RULE).and_then(|entry| {
+        let text = entry.as_text()?;
+        entry.parsed(|_, text| Timing::parse("0 0 * * *", text)).map(|_| text)
+    });
+    Timing::parse(cron?, zone?).ok()
+}
+
+fn destination(
+    entry: &Entry<'_, '_>,
+    destinations: &Destinations,
+    tenants: &[TenantId],
+) -> Option<DestinationName> {
+    let name = entry.as_text()?;
+    let found = destinations.iter().find(|(known, _)| known.as_str() == name);
+    let Some((name, destination)) = found else {
+        entry.refuse(format!("no destination is named {name:?}"), DESTINATION_RULE);
+        return None;
+    };
+    let unserved: Vec<&str> =
+        tenants.iter().filter(|tenant| !destination.serves(tenant)).map(TenantId::as_str).collect();
+    if !unserved.is_empty() {
+        entry.refuse(format!("does not serve {}", unserved.join(", ")), DESTINATION_RULE);
+        return None;
+    }
+    Some(name.clone())
+}
+
+fn span(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
+    let span = DurationMs::parse(field, text)?;
+    if (SHORTEST_CATCH_UP..=LONGEST_CATCH_UP).contains(&span) {
+        return Ok(span);
+    }
+    let rule = "from 1h to 89d: deliveries are kept for 90 days, and only they tell what was done";
+    Err(InvalidField::new(field, format!("is {span}"), rule))
+}
+
+/// Two schedules that give one tenant the same event ID at one destination would each take the other's
+/// delivery for its own.
+fn refuse_collision(entry: &Entry<'_, '_>, schedule: &Schedule, other: &Schedule) {
+    if schedule.destination != other.destination {
+        return;
+    }
+    let shared = schedule.tenants.iter().filter(|tenant| other.tenants.contains(tenant));
+    let meeting = shared.into_iter().find(|tenant| schedule.event_id.may_meet(&other.event_id, tenant));
+    if let Some(tenant) = meeting {
+        entry.refuse(
+            format!(
+                "gives tenant {tenant} the event IDs of schedule {:?} ({} and {})",
+                other.name, schedule.event_id, other.event_id
+            ),
+            "event IDs of its own at each destination, as {schedule} in the template makes them",
+        );
+    }
+}

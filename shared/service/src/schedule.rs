@@ -1,0 +1,200 @@
+//! Schedules at work: publishes every closed window that has no delivery yet, and gets out of the way.
+//!
+//! What is due follows from the configuration and the time; what was done is asked of the ledger, never of
+//! a history of triggers. So a trigger that comes late, twice or never changes nothing but when.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use waybill_domain::delivery::State;
+use waybill_domain::identity::{DeliveryId, DeliveryKey, TenantId};
+use waybill_domain::schedule::{Window, owed};
+use waybill_domain::time::TimeMs;
+
+use crate::config::{Config, Schedule};
+use crate::ports::{Clock, Ledger, PortResult, Queue};
+use crate::publish::{PublishError, Publisher};
+
+/// The ports that schedules need.
+#[derive(Debug, Clone, Copy)]
+pub struct Scheduler<'a, L, Q, C> {
+    /// The truth.
+    pub ledger: &'a L,
+    /// The wake-ups.
+    pub queue: &'a Q,
+    /// The time.
+    pub clock: &'a C,
+}
+
+/// What this process has learned of windows: whether they have their delivery or never get one. Spares
+/// the ledger the same questions every minute; a process that knows nothing asks again.
+#[derive(Debug, Default)]
+pub struct Learned(Mutex<BTreeMap<DeliveryKey, bool>>);
+
+/// How much one tick may do at most; the rest is the next tick's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScheduleLimits {
+    /// Questions to the ledger.
+    pub questions: usize,
+    /// Deliveries to publish.
+    pub publishes: usize,
+    /// From this time on nothing further is begun.
+    pub until: Option<TimeMs>,
+}
+
+impl Default for ScheduleLimits {
+    fn default() -> Self {
+        Self { questions: 10_000, publishes: 1_000, until: None }
+    }
+}
+
+/// What a tick saw and did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScheduleReport {
+    /// Closed windows of every schedule and tenant.
+    pub windows: usize,
+    /// Of these, published now.
+    pub published: usize,
+    /// Of these, recorded as dead letters, because a schema refuses the payload.
+    pub refused: usize,
+    /// Failed; tried again at the next tick.
+    pub failed: usize,
+    /// Whether it stopped at its limits and left the rest to the next tick.
+    pub more: bool,
+}
+
+/// One tick's account.
+struct Tick<'a> {
+    config: &'a Config,
+    limits: ScheduleLimits,
+    now: TimeMs,
+    report: ScheduleReport,
+    questions: usize,
+    before: BTreeMap<DeliveryKey, bool>,
+    learned: BTreeMap<DeliveryKey, bool>,
+}
+
+impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
+    /// Publishes what is owed. Safe to run twice at once: publishing is idempotent.
+    pub async fn tick(&self, config: &Config, learned: &Learned, limits: ScheduleLimits) -> ScheduleReport {
+        let mut tick = Tick {
+            config,
+            limits,
+            now: self.clock.now(),
+            report: ScheduleReport::default(),
+            questions: 0,
+            before: std::mem::take(&mut *learned.0.lock().unwrap_or_else(PoisonError::into_inner)),
+            learned: BTreeMap::new(),
+        };
+        for schedule in &config.schedules {
+            let windows = schedule.timing.closed_windows(schedule.catch_up, tick.now);
+            tick.report.windows += windows.len() * schedule.tenants.len();
+            for tenant in &schedule.tenants {
+                if let Err(error) = self.of_tenant(&mut tick, schedule, tenant, &windows).await {
+                    tick.report.failed += 1;
+                    tracing::error!(
+                        schedule = schedule.name, %tenant, error = error.in_full(), "not scheduled"
+                    );
+                }
+            }
+        }
+        let Tick { report, before, learned: mut known, .. } = tick;
+        if report.more {
+            // What was not looked at this time is not forgotten.
+            for (key, is_published) in before {
+                known.entry(key).or_insert(is_published);
+            }
+        }
+        *learned.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        let ScheduleReport { windows, published, refused, failed, more } = report;
+        if published + refused + failed > 0 || more {
+            tracing::info!(windows, published, refused, failed, more, "scheduled");
+        }
+        report
+    }
+
+    async fn of_tenant(
+        &self,
+        tick: &mut Tick<'_>,
+        schedule: &Schedule,
+        tenant: &TenantId,
+        windows: &[Window],
+    ) -> PortResult<()> {
+        let mut known = Vec::with_capacity(windows.len());
+        for window in windows {
+            let key = key_of(schedule, tenant, window);
+            let is_published = match tick.before.get(&key).copied() {
+                Some(is_published) => is_published,
+                None if self.is_over(tick, tick.questions, tick.limits.questions) => return Ok(()),
+                None => {
+                    tick.questions += 1;
+                    self.ledger.load(&key).await?.is_some()
+                }
+            };
+            known.push((*window, is_published));
+            tick.learned.insert(key, is_published);
+        }
+        for window in owed(&known, schedule.since.or(tick.config.applied_at)) {
+            let key = key_of(schedule, tenant, &window);
+            // Until it is published, nothing is learned of it.
+            tick.learned.remove(&key);
+            let done = tick.report.published + tick.report.refused;
+            if self.is_over(tick, done, tick.limits.publishes) {
+                continue;
+            }
+            if self.publish(tick, schedule, tenant, &window).await? {
+                tick.learned.insert(key, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes one window; whether it has its delivery now.
+    async fn publish(
+        &self,
+        tick: &mut Tick<'_>,
+        schedule: &Schedule,
+        tenant: &TenantId,
+        window: &Window,
+    ) -> PortResult<bool> {
+        let Self { ledger, queue, clock } = *self;
+        let event = schedule.event(tenant, window.day);
+        let event_id = event.event_id.clone();
+        let published = Publisher { ledger, queue, clock }.publish_unattended(tick.config, event).await;
+        match published {
+            Ok(deliveries) => {
+                let is_dead = deliveries.iter().any(|delivery| delivery.state == State::DeadLettered);
+                tick.report.published += usize::from(!is_dead);
+                tick.report.refused += usize::from(is_dead);
+                tracing::info!(
+                    schedule = schedule.name, %tenant, window = %window.day, %event_id,
+                    fires_at = %window.fires_at, late_ms = tick.now.since(window.fires_at).as_ms(),
+                    "window published"
+                );
+                Ok(true)
+            }
+            Err(PublishError::Port(error)) => Err(error),
+            Err(refused) => {
+                // Somebody published other bytes under this ID meanwhile: it has its delivery.
+                let has_delivery = matches!(refused, PublishError::Conflict { .. });
+                tick.report.failed += usize::from(!has_delivery);
+                tracing::error!(
+                    schedule = schedule.name, %tenant, window = %window.day, error = %refused, "not scheduled"
+                );
+                Ok(has_delivery)
+            }
+        }
+    }
+
+    fn is_over(&self, tick: &mut Tick<'_>, done: usize, most: usize) -> bool {
+        let is_over = done >= most || tick.limits.until.is_some_and(|until| self.clock.now() >= until);
+        tick.report.more |= is_over;
+        is_over
+    }
+}
+
+fn key_of(schedule: &Schedule, tenant: &TenantId, window: &Window) -> DeliveryKey {
+    let event_id = schedule.event_id.fill(tenant, window.day);
+    let delivery_id = DeliveryId::derive(tenant, &event_id, &schedule.destination);
+    DeliveryKey { tenant: tenant.clone(), delivery_id }
+}

@@ -1,0 +1,356 @@
+//! Hours of virtual time: a queue that loses and doubles messages, long waits, and clocks that are wrong.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use waybill_domain::delivery::{Record, State};
+use waybill_domain::identity::DeliveryId;
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::event::Event;
+use waybill_service::ports::{Clock as _, Inbox as _, Ports};
+use waybill_service::publish::Publisher;
+use waybill_service::reconcile::{Reconciler, TickLimits};
+use waybill_testkit::clock::{SkewedClock, VirtualClock};
+use waybill_testkit::dice::{Lots, SeededDice};
+use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueEvent};
+use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
+
+use crate::world::{World, event, key, with};
+
+const MINUTE: DurationMs = DurationMs::from_secs(60);
+const HOUR: DurationMs = DurationMs::from_secs(3600);
+
+/// One worker, and a reconciler that ticks every minute of true time; each with a clock of its own.
+struct Site {
+    world: World,
+    reconciler: SkewedClock,
+    worker: Ports<MemoryLedger, MemoryQueue, ScriptedRecipient<SkewedClock>, SkewedClock, SeededDice>,
+    next_tick: TimeMs,
+    /// Messages that were sent so far.
+    sent: usize,
+    /// What happens to the n-th message that is sent.
+    mischief: fn(usize) -> Mischief,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mischief {
+    None,
+    Lost,
+    Doubled,
+}
+
+impl Site {
+    fn new(worker_ms: i64, reconciler_ms: i64) -> Self {
+        let world = World::new();
+        let clock = SkewedClock::of(&world.clock, worker_ms);
+        let worker = Ports {
+            ledger: world.ports.ledger.clone(),
+            queue: world.ports.queue.clone(),
+            recipient: world.ports.recipient.reached_by("worker", clock.clone()),
+            clock,
+            dice: SeededDice::new("worker", 7),
+        };
+        let reconciler = SkewedClock::of(&world.clock, reconciler_ms);
+        Self {
+            next_tick: world.clock.now(),
+            world,
+            reconciler,
+            worker,
+            sent: 0,
+            mischief: |_| Mischief::None,
+        }
+    }
+
+    fn clock(&self) -> &VirtualClock {
+        &self.world.clock
+    }
+
+    fn block<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => {
+                    self.clock().set(self.clock().next_wait().expect("it waits for the clock"));
+                }
+            }
+        }
+    }
+
+    /// Published at a machine whose clock is right.
+    fn publish(&mut self, json: &str, reactions: impl IntoIterator<Item = Reaction>) -> DeliveryId {
+        let event = Event::parse(json.as_bytes()).unwrap();
+        let Ports { ledger, queue, .. } = &self.worker;
+        let publisher = Publisher { ledger, queue, clock: self.clock() };
+        let published = self.block(publisher.publish(&self.world.config, event)).unwrap();
+        let id = published[0].delivery_id.clone();
+        self.world.ports.recipient.react(&id, reactions);
+        self.meddle();
+        id
+    }
+
+    /// Loses and doubles what was sent since the last call.
+    fn meddle(&mut self) {
+        for happened in self.worker.queue.take_journal() {
+            let QueueEvent::Sent { message_id, .. } = happened else { continue };
+            self.sent += 1;
+            match (self.mischief)(self.sent) {
+                Mischief::None => {}
+                Mischief::Lost => assert!(self.worker.queue.lose(&message_id)),
+                Mischief::Doubled => assert!(self.worker.queue.duplicate(&message_id)),
+            }
+        }
+    }
+
+    fn work_for_what_is_visible(&mut self) -> bool {
+        let messages = self.block(self.worker.queue.receive(10, MINUTE)).unwrap();
+        for message in &messages {
+            let consumer = Consumer { ports: &self.worker };
+            let incoming = Incoming { message_id: &message.message_id, body: &message.body };
+            match self.block(consumer.consume(&self.world.config, incoming, MINUTE)) {
+                Verdict::Acknowledge => self.block(self.worker.queue.acknowledge(&message.receipt)).unwrap(),
+                Verdict::Leave { .. } => {}
+            }
+            self.meddle();
+        }
+        !messages.is_empty()
+    }
+
+    fn tick(&mut self) {
+        let Ports { ledger, queue, dice, .. } = &self.worker;
+        let reconciler = Reconciler { ledger, queue, clock: &self.reconciler, dice };
+        self.block(reconciler.tick(&self.world.config, TickLimits::default())).unwrap();
+        self.meddle();
+    }
+
+    fn run_until(&mut self, end: TimeMs) {
+        while self.clock().now() < end {
+            if self.clock().now() >= self.next_tick {
+                self.tick();
+                self.next_tick = self.clock().now().plus(MINUTE);
+            }
+            if self.work_for_what_is_visible() {
+                continue;
+            }
+            let next = self.next_tick.min(end);
+            let next = self.worker.queue.next_at().map_or(next, |at| at.min(next));
+            // What a right clock sees as due may lie ahead of a slow one: then a second is let pass.
+            self.clock().set(next.max(self.clock().now().plus(DurationMs::from_ms(1))));
+        }
+    }
+
+    fn record(&self, id: &DeliveryId) -> Record {
+        self.world.ports.ledger.peek(&key("acme", id)).unwrap()
+    }
+
+    fn sent_after(&self, id: &DeliveryId, from: TimeMs) -> Vec<DurationMs> {
+        let requests = self.world.ports.recipient.requests();
+        requests.iter().filter(|r| r.delivery_id == *id).map(|r| r.at.since(from)).collect()
+    }
+}
+
+#[test]
+fn a_queue_that_loses_and_doubles_every_tenth_message_for_an_hour_loses_no_delivery() {
+    let mut site = Site::new(0, 0);
+    site.mischief = |n| match n % 10 {
+        3 => Mischief::Lost,
+        8 => Mischief::Doubled,
+        _ => Mischief::None,
+    };
+    let begin = site.clock().now();
+    let mut lots = Lots::new(10);
+    let mut published = Vec::new();
+    for n in 0..360_u64 {
+        let at = begin.plus(DurationMs::from_secs(10 * n));
+        site.run_until(at);
+        let deadline =
+            (n % 3 == 0).then(|| site.clock().now().plus(DurationMs::from_secs(30 + lots.below(3000))));
+        let fields = deadline.map_or(String::new(), |at| format!("\"deadline\":\"{at}\""));
+        let failures = lots.below(5);
+        let reactions: Vec<Reaction> = (0..failures)
+            .map(|_| match lots.below(4) {
+                0 => Reaction::answer(503),
+                1 => Reaction::answer(429).asking("40"),
+                2 => Reaction::lost_after().applying(),
+                _ => Reaction::lost_before(),
+            })
+            .collect();
+        published.push((site.publish(&with(&format!("e{n}"), &fields), reactions), deadline));
+    }
+    site.run_until(begin.plus(HOUR));
+    let messages_of_the_hour = site.sent;
+    assert!(messages_of_the_hour > 700, "{messages_of_the_hour}");
+    // The faults go on while the rest ends.
+    site.run_until(begin.plus(HOUR.times(26)));
+
+    let mut ended = [0; 3];
+    for (id, deadline) in &published {
+        let record = site.record(id);
+        match record.state {
+            State::Succeeded => ended[0] += 1,
+            State::Expired => ended[1] += 1,
+            State::DeadLettered => ended[2] += 1,
+            open => panic!("{id} is still {open}: {record:?}"),
+        }
+        let requests = site.world.ports.recipient.requests();
+        for request in requests.iter().filter(|request| request.delivery_id == *id) {
+            assert!(deadline.is_none_or(|deadline| request.at < deadline), "{id}: sent at {}", request.at);
+        }
+        assert!(record.state == State::Succeeded || record.dlq_told, "{id}");
+        assert!(
+            deadline.is_some() || record.state == State::Succeeded,
+            "{id} had all the time there is: {record:?}"
+        );
+        let numbers: Vec<u32> =
+            requests.iter().filter(|r| r.delivery_id == *id).map(|r| r.attempt.get()).collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{id}: no attempt is made twice: {numbers:?}");
+        assert!(site.world.ports.recipient.effects(id) <= 1);
+    }
+    assert!(ended[0] > 300, "{ended:?}");
+    assert!(site.worker.queue.messages().is_empty());
+}
+
+/// A delivery that the recipient wants to see again in five hours, and when that was asked.
+fn five_hours(site: &mut Site) -> (DeliveryId, TimeMs) {
+    let id = site.publish(&event("e"), [Reaction::answer(429).asking("18000")]);
+    // A worker whose clock is slow waits for what is due by the publisher's.
+    site.run_until(site.clock().now().plus(MINUTE.times(3)));
+    assert_eq!(site.record(&id).attempts_made, 1);
+    (id, site.world.ports.recipient.requests()[0].at)
+}
+
+#[test]
+fn a_wait_of_five_hours_fires_within_a_minute_through_no_more_wake_ups_than_planned() {
+    let mut site = Site::new(0, 0);
+    let (id, begin) = five_hours(&mut site);
+    site.run_until(begin.plus(HOUR.times(6)));
+    let sent = site.sent_after(&id, begin);
+    assert_eq!(sent.len(), 2);
+    assert!((HOUR.times(5)..=HOUR.times(5).plus(MINUTE)).contains(&sent[1]), "{sent:?}");
+    assert_eq!(site.sent, 2, "the publish's, and one when it came within the queue's window");
+    assert_eq!((site.record(&id).attempts_made, site.record(&id).state), (2, State::Succeeded));
+}
+
+#[test]
+fn a_wait_of_five_hours_fires_also_when_the_queue_is_purged_in_between() {
+    for (purged_after_minutes, latest) in [
+        // Parked: the queue holds nothing of it.
+        (120, HOUR.times(5).plus(MINUTE)),
+        // Its wake-up is in the queue already, and is lost with it: found past its due time, after the
+        // patience of a second look.
+        (290, HOUR.times(5).plus(MINUTE.times(11))),
+    ] {
+        let mut site = Site::new(0, 0);
+        let (id, begin) = five_hours(&mut site);
+        site.run_until(begin.plus(MINUTE.times(purged_after_minutes)));
+        site.worker.queue.purge();
+        assert_eq!(site.record(&id).attempts_made, 1, "no wake-up was an attempt");
+        site.run_until(begin.plus(HOUR.times(7)));
+        let sent = site.sent_after(&id, begin);
+        assert_eq!(sent.len(), 2, "purged after {purged_after_minutes} minutes");
+        assert!((HOUR.times(5)..=latest).contains(&sent[1]), "{purged_after_minutes}: {}", sent[1]);
+        assert!(site.sent <= 3);
+        assert_eq!(site.record(&id).attempts_made, 2);
+    }
+}
+
+const TWO_MINUTES_MS: i64 = 120_000;
+
+#[test]
+fn waits_and_deadlines_under_clocks_that_are_two_minutes_off() {
+    for (worker_ms, reconciler_ms) in [
+        (TWO_MINUTES_MS, 0),
+        (-TWO_MINUTES_MS, 0),
+        (0, TWO_MINUTES_MS),
+        (0, -TWO_MINUTES_MS),
+        (TWO_MINUTES_MS, -TWO_MINUTES_MS),
+        (-TWO_MINUTES_MS, TWO_MINUTES_MS),
+    ] {
+        let says = format!("worker {worker_ms} ms, reconciler {reconciler_ms} ms off");
+        let mut site = Site::new(worker_ms, reconciler_ms);
+        let (id, begin) = five_hours(&mut site);
+        let deadline = begin.plus(HOUR);
+        let json = with("d", &format!("\"deadline\":\"{deadline}\""));
+        let busy: Vec<Reaction> = (0..7).map(|_| Reaction::answer(503).asking("600")).collect();
+        let hurried = site.publish(&json, busy);
+        site.run_until(begin.plus(HOUR.times(6)));
+
+        let sent = site.sent_after(&id, begin);
+        let due = HOUR.times(5);
+        // As far off as the two clocks are from each other and from the truth, and no further.
+        let off = DurationMs::from_ms(worker_ms.unsigned_abs() + reconciler_ms.unsigned_abs());
+        let earliest = DurationMs::from_ms(due.as_ms() - off.as_ms());
+        assert_eq!(sent.len(), 2, "{says}");
+        assert!((earliest..=due.plus(off).plus(MINUTE)).contains(&sent[1]), "{says}: {}", sent[1]);
+        assert_eq!(site.record(&id).attempts_made, 2, "{says}: a wait is no attempt");
+
+        let requests = site.world.ports.recipient.requests();
+        for request in requests.iter().filter(|request| request.delivery_id == hurried) {
+            assert!(request.at_sender < deadline, "{says}: sent at {} by its own clock", request.at_sender);
+        }
+        let record = site.record(&hurried);
+        assert!(!record.state.is_open() && record.dlq_told, "{says}: {record:?}");
+        assert!(record.attempts_made >= 4, "{says}: {}", record.attempts_made);
+    }
+}
+
+#[test]
+fn waits_and_deadlines_under_a_clock_that_jumps() {
+    for seed in 0..40 {
+        let mut lots = Lots::new(seed);
+        let mut site = Site::new(0, 0);
+        let (id, begin) = five_hours(&mut site);
+        let deadline = begin.plus(HOUR);
+        let json = with("d", &format!("\"deadline\":\"{deadline}\""));
+        let busy: Vec<Reaction> = (0..7).map(|_| Reaction::answer(503).asking("400")).collect();
+        let hurried = site.publish(&json, busy);
+        for quarter in 1..=32 {
+            site.run_until(begin.plus(MINUTE.times(15 * quarter)));
+            site.worker.clock.jump_to(lots.between(-TWO_MINUTES_MS, TWO_MINUTES_MS));
+            site.reconciler.jump_to(lots.between(-TWO_MINUTES_MS, TWO_MINUTES_MS));
+        }
+        let sent = site.sent_after(&id, begin);
+        assert_eq!((sent.len(), site.record(&id).attempts_made), (2, 2), "seed {seed}");
+        let (earliest, latest) = (MINUTE.times(298), MINUTE.times(303));
+        assert!((earliest..=latest).contains(&sent[1]), "seed {seed}: {}", sent[1]);
+        let requests = site.world.ports.recipient.requests();
+        for request in requests.iter().filter(|request| request.delivery_id == hurried) {
+            assert!(request.at_sender < deadline, "seed {seed}: {}", request.at_sender);
+        }
+        assert!(!site.record(&hurried).state.is_open(), "seed {seed}");
+        assert!(site.sent < 40, "seed {seed}: {} wake-ups", site.sent);
+    }
+}
+
+/// C109: after a release the numbering goes on, and the budget begins anew; `show` counts them all.
+#[test]
+fn c109_attempts_number_on_over_every_release_and_no_number_comes_twice() {
+    let mut site = Site::new(0, 0);
+    let id = site.publish(&event("e"), (0..30).map(|_| Reaction::answer(500)));
+    let policy = waybill_domain::policy::PolicyTerms { max_attempts: 5, ..Default::default() };
+    let policy = waybill_domain::policy::Policy::new(policy).unwrap();
+    let mut site = Site { world: site.world.with("accounting", |d| d.policy = policy), ..site };
+    let look = site.world.config.look_rules(DurationMs::from_secs(900));
+    // Published before the policy changed: its first budget is that of its publish, seven.
+    for cycle in 0..5 {
+        site.run_until(site.clock().now().plus(HOUR));
+        let dead = site.record(&id);
+        assert_eq!(
+            (dead.state, dead.attempts_made, dead.redrives),
+            (State::DeadLettered, 7 + 5 * cycle, cycle)
+        );
+        let now = site.clock().now();
+        let release = dead.release(format!("rdr_{cycle}"), &policy, now, now, &look).unwrap();
+        site.block(waybill_service::ports::Ledger::apply(&site.worker.ledger, &release)).unwrap();
+    }
+    site.run_until(site.clock().now().plus(HOUR));
+    let requests = site.world.ports.recipient.requests();
+    let numbers: Vec<u32> = requests.iter().map(|request| request.attempt.get()).collect();
+    assert_eq!(numbers, (1..=31).collect::<Vec<u32>>(), "the 31st is taken");
+    assert_eq!(site.record(&id).attempts_made, 31);
+    let evidence = site.world.ports.ledger.evidence(&key("acme", &id));
+    assert_eq!(evidence.len(), 30, "nothing is erased by a release");
+}

@@ -1,0 +1,341 @@
+//! When schedules fire, which business day they close, and what they owe.
+
+use waybill_domain::event_template::EventIdTemplate;
+use waybill_domain::identity::TenantId;
+use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing, Window, owed};
+use waybill_domain::time::{DurationMs, TimeMs};
+
+fn t(text: &str) -> TimeMs {
+    TimeMs::parse("t", text).unwrap()
+}
+
+const fn days(n: u64) -> DurationMs {
+    DurationMs::from_secs(n * 86_400)
+}
+
+/// Every window that is fired for between two times: the business day, when the schedule fired, and how
+/// long the day was, in minutes.
+fn fired(cron: &str, zone: &str, from: &str, to: &str) -> Vec<(String, String, u64)> {
+    let timing = Timing::parse(cron, zone).unwrap();
+    let windows = timing.closed_windows(t(to).since(t(from)), t(to));
+    let row = |w: &Window| (w.day.to_string(), w.fires_at.to_string(), w.to.since(w.from).as_ms() / 60_000);
+    windows.iter().map(row).collect()
+}
+
+#[track_caller]
+fn check(cron: &str, zone: &str, from: &str, to: &str, expected: &[(&str, &str, u64)]) {
+    let found = fired(cron, zone, from, to);
+    let found: Vec<(&str, String, u64)> = found.iter().map(|(d, at, m)| (&**d, at.clone(), *m)).collect();
+    let expected: Vec<(&str, String, u64)> =
+        expected.iter().map(|(d, at, m)| (*d, t(at).to_string(), *m)).collect();
+    assert_eq!(found, expected, "{cron} in {zone}");
+}
+
+#[test]
+fn new_york_in_spring_and_autumn() {
+    // 2026-03-08: 02:00 EST is 03:00 EDT. 02:30 does not exist, and fires right after the gap.
+    check(
+        "30 2 * * *",
+        "America/New_York",
+        "2026-03-07T12:00:00Z",
+        "2026-03-09T12:00:00Z",
+        &[("2026-03-07", "2026-03-08T07:00:00Z", 1440), ("2026-03-08", "2026-03-09T06:30:00Z", 1380)],
+    );
+    // 2026-11-01: 02:00 EDT is 01:00 EST. 01:30 exists twice, and fires at the first.
+    check(
+        "30 1 * * *",
+        "America/New_York",
+        "2026-10-31T12:00:00Z",
+        "2026-11-02T12:00:00Z",
+        &[("2026-10-31", "2026-11-01T05:30:00Z", 1440), ("2026-11-01", "2026-11-02T06:30:00Z", 1500)],
+    );
+    // The edges of the gap: the last minute before it, and its first and last.
+    for (cron, at) in [
+        ("59 1 * * *", "2026-03-08T06:59:00Z"),
+        ("0 2 * * *", "2026-03-08T07:00:00Z"),
+        ("59 2 * * *", "2026-03-08T07:00:00Z"),
+        ("0 3 * * *", "2026-03-08T07:00:00Z"),
+        ("1 3 * * *", "2026-03-08T07:01:00Z"),
+    ] {
+        let row = [("2026-03-07", at, 1440)];
+        check(cron, "America/New_York", "2026-03-08T06:00:00Z", "2026-03-08T08:00:00Z", &row);
+    }
+}
+
+#[test]
+fn london_in_spring_and_autumn() {
+    // 2026-03-29: 01:00 GMT is 02:00 BST. 2026-10-25: 02:00 BST is 01:00 GMT.
+    check(
+        "30 1 * * *",
+        "Europe/London",
+        "2026-03-28T12:00:00Z",
+        "2026-03-30T12:00:00Z",
+        &[("2026-03-28", "2026-03-29T01:00:00Z", 1440), ("2026-03-29", "2026-03-30T00:30:00Z", 1380)],
+    );
+    check(
+        "30 1 * * *",
+        "Europe/London",
+        "2026-10-24T12:00:00Z",
+        "2026-10-26T12:00:00Z",
+        &[("2026-10-24", "2026-10-25T00:30:00Z", 1440), ("2026-10-25", "2026-10-26T01:30:00Z", 1500)],
+    );
+}
+
+#[test]
+fn sydney_in_spring_and_autumn() {
+    // 2026-10-04: 02:00 AEST is 03:00 AEDT. 2026-04-05: 03:00 AEDT is 02:00 AEST.
+    check(
+        "30 2 * * *",
+        "Australia/Sydney",
+        "2026-10-03T00:00:00Z",
+        "2026-10-05T00:00:00Z",
+        &[("2026-10-03", "2026-10-03T16:00:00Z", 1440), ("2026-10-04", "2026-10-04T15:30:00Z", 1380)],
+    );
+    check(
+        "30 2 * * *",
+        "Australia/Sydney",
+        "2026-04-04T00:00:00Z",
+        "2026-04-06T00:00:00Z",
+        &[("2026-04-04", "2026-04-04T15:30:00Z", 1440), ("2026-04-05", "2026-04-05T16:30:00Z", 1500)],
+    );
+}
+
+#[test]
+fn lord_howe_moves_by_half_an_hour() {
+    // 2026-10-04: 02:00 is 02:30. 2026-04-05: 02:00 is 01:30.
+    check(
+        "15 2 * * *",
+        "Australia/Lord_Howe",
+        "2026-10-03T00:00:00Z",
+        "2026-10-05T00:00:00Z",
+        &[("2026-10-03", "2026-10-03T15:30:00Z", 1440), ("2026-10-04", "2026-10-04T15:15:00Z", 1410)],
+    );
+    check(
+        "45 1 * * *",
+        "Australia/Lord_Howe",
+        "2026-04-04T00:00:00Z",
+        "2026-04-06T00:00:00Z",
+        &[("2026-04-04", "2026-04-04T14:45:00Z", 1440), ("2026-04-05", "2026-04-05T15:15:00Z", 1470)],
+    );
+}
+
+#[test]
+fn apia_skipped_a_day_and_that_day_is_no_window() {
+    // Behind 2011-12-29 came 2011-12-31: the clock of the 30th never ran.
+    check(
+        "30 2 * * *",
+        "Pacific/Apia",
+        "2011-12-29T00:00:00Z",
+        "2012-01-01T12:00:00Z",
+        &[
+            ("2011-12-28", "2011-12-29T12:30:00Z", 1440),
+            ("2011-12-29", "2011-12-30T10:00:00Z", 1440),
+            ("2011-12-31", "2011-12-31T12:30:00Z", 1440),
+        ],
+    );
+}
+
+#[test]
+fn a_zone_that_falls_back_over_midnight_closes_a_day_only_once_it_is_over() {
+    // Havana, 2023-11-05: 01:00 is 00:00. Santiago, 2026-04-05: 24:00 of the 4th is 23:00 of the 4th.
+    check(
+        "30 0 * * *",
+        "America/Havana",
+        "2023-11-04T12:00:00Z",
+        "2023-11-06T12:00:00Z",
+        &[("2023-11-04", "2023-11-05T04:30:00Z", 1440), ("2023-11-05", "2023-11-06T05:30:00Z", 1500)],
+    );
+    check(
+        "0 0 * * *",
+        "America/Santiago",
+        "2026-04-04T12:00:00Z",
+        "2026-04-06T12:00:00Z",
+        &[("2026-04-04", "2026-04-05T04:00:00Z", 1500), ("2026-04-05", "2026-04-06T04:00:00Z", 1440)],
+    );
+}
+
+#[test]
+fn months_end_and_leap_days_come() {
+    let at = |cron: &str, from: &str, to: &str| -> Vec<String> {
+        fired(cron, "UTC", from, to).into_iter().map(|(day, ..)| day).collect()
+    };
+    assert_eq!(
+        at("30 2 * * *", "2028-02-28T00:00:00Z", "2028-03-02T00:00:00Z"),
+        ["2028-02-27", "2028-02-28", "2028-02-29"]
+    );
+    assert_eq!(at("30 2 * * *", "2027-02-28T12:00:00Z", "2027-03-02T00:00:00Z"), ["2027-02-28"]);
+    assert_eq!(
+        at("30 2 1 * *", "2026-12-15T00:00:00Z", "2027-03-02T00:00:00Z"),
+        ["2026-12-31", "2027-01-31", "2027-02-28"]
+    );
+    assert_eq!(
+        at("30 2 31 * *", "2026-01-15T00:00:00Z", "2026-04-02T00:00:00Z"),
+        ["2026-01-30", "2026-03-30"]
+    );
+    assert_eq!(at("0 0 29 2 *", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"), ["2028-02-28"]);
+    assert_eq!(
+        at("0 0 L * *", "2026-02-01T00:00:00Z", "2026-05-01T00:00:00Z"),
+        ["2026-02-27", "2026-03-30", "2026-04-29"]
+    );
+    assert_eq!(
+        at("30 2 * * MON", "2026-08-01T00:00:00Z", "2026-08-16T00:00:00Z"),
+        ["2026-08-02", "2026-08-09"]
+    );
+}
+
+#[test]
+fn a_schedule_that_fires_several_times_a_day_closes_the_day_at_the_first() {
+    check(
+        "*/15 2-4 * * *",
+        "UTC",
+        "2026-08-10T00:00:00Z",
+        "2026-08-11T00:00:00Z",
+        &[("2026-08-09", "2026-08-10T02:00:00Z", 1440)],
+    );
+}
+
+#[test]
+fn a_window_is_closed_to_the_millisecond_and_for_as_long_as_it_may_be_caught_up() {
+    let timing = Timing::parse("30 2 * * *", "America/New_York").unwrap();
+    let fires_at = t("2026-08-10T06:30:00Z");
+    let days_at = |now: TimeMs, catch_up: DurationMs| -> Vec<String> {
+        timing.closed_windows(catch_up, now).iter().map(|w| w.day.to_string()).collect()
+    };
+    let ms = DurationMs::from_ms(1);
+    assert_eq!(days_at(fires_at.minus(ms), days(1)), ["2026-08-08"]);
+    assert_eq!(days_at(fires_at, days(1)), ["2026-08-09"]);
+    assert_eq!(
+        days_at(fires_at.plus(days(3)), days(3).plus(ms)),
+        ["2026-08-09", "2026-08-10", "2026-08-11", "2026-08-12"]
+    );
+    assert_eq!(timing.closed_windows(LONGEST_CATCH_UP, fires_at).len(), 89);
+}
+
+/// C113: at fall-back no hour is without a window's firing being seen; the interval is of real time.
+#[test]
+fn c113_a_minute_s_ticks_see_the_same_windows_whatever_the_clocks_on_the_wall_do() {
+    for zone in ["Europe/London", "Europe/Berlin"] {
+        let timing = Timing::parse("30 1 * * *", zone).unwrap();
+        let mut seen = Vec::new();
+        for minute in 0..180 {
+            let now = t("2026-10-24T23:00:00Z").plus(DurationMs::from_secs(60 * minute));
+            for window in timing.closed_windows(DurationMs::from_secs(60), now) {
+                seen.push((window.day.to_string(), now.since(window.fires_at)));
+            }
+        }
+        assert_eq!(seen, [("2026-10-24".to_owned(), DurationMs::ZERO)], "{zone}");
+    }
+}
+
+#[test]
+fn a_pattern_or_a_zone_that_cannot_be_is_refused() {
+    for (cron, zone, field, fault) in [
+        ("30 2 * *", "UTC", "cron", "has not five fields"),
+        ("0 30 2 * * *", "UTC", "cron", "has not five fields"),
+        ("@daily", "UTC", "cron", "has not five fields"),
+        ("61 2 * * *", "UTC", "cron", "is not a pattern"),
+        ("30 2 * * XYZ", "UTC", "cron", "is not a pattern"),
+        ("30 2 30 2 *", "UTC", "cron", "names no day that ever comes"),
+        ("30 2 * * *", "Mars/Olympus", "timezone", "\"Mars/Olympus\" is not a time zone"),
+        ("30 2 * * *", "", "timezone", "\"\" is not a time zone"),
+        ("30 2 * * *", "../etc/passwd", "timezone", "\"../etc/passwd\" is not a time zone"),
+    ] {
+        let invalid = Timing::parse(cron, zone).unwrap_err();
+        assert_eq!(invalid.field, field, "{cron} {zone}");
+        assert!(invalid.fault.starts_with(fault), "{cron} {zone}: {}", invalid.fault);
+    }
+}
+
+/// Windows of four days in a row, and of each whether it has its delivery.
+fn windows(published: [bool; 4]) -> Vec<(Window, bool)> {
+    let timing = Timing::parse("30 2 * * *", "UTC").unwrap();
+    let windows = timing.closed_windows(days(4), t("2026-08-14T00:00:00Z"));
+    windows.into_iter().zip(published).collect()
+}
+
+#[test]
+fn a_schedule_owes_what_has_no_delivery_since_it_is_in_force() {
+    let day = |n: u32| format!("2026-08-{n:02}");
+    // Fired at 02:30 on the 10th, 11th, 12th and 13th for the days before.
+    for (says, published, applied_at, owes) in [
+        ("always in force", [false; 4], None, vec![day(9), day(10), day(11), day(12)]),
+        (
+            "applied before them all",
+            [false; 4],
+            Some("2026-08-09T12:00:00Z"),
+            vec![day(9), day(10), day(11), day(12)],
+        ),
+        (
+            "new: starts with its first window",
+            [false; 4],
+            Some("2026-08-11T12:00:00Z"),
+            vec![day(11), day(12)],
+        ),
+        ("applied at the very firing: after it", [false; 4], Some("2026-08-12T02:30:00Z"), vec![day(12)]),
+        ("applied just now", [false; 4], Some("2026-08-13T23:00:00Z"), vec![]),
+        (
+            "changed after a missed night",
+            [true, false, false, true],
+            Some("2026-08-13T23:00:00Z"),
+            vec![day(10), day(11)],
+        ),
+        (
+            "changed after three missed nights",
+            [true, false, false, false],
+            Some("2026-08-13T23:00:00Z"),
+            vec![day(10), day(11), day(12)],
+        ),
+        (
+            "what lies before its beginning stays",
+            [false, true, false, true],
+            Some("2026-08-13T23:00:00Z"),
+            vec![day(11)],
+        ),
+        ("nothing is missing", [true; 4], None, vec![]),
+    ] {
+        let owed = owed(&windows(published), applied_at.map(t));
+        let owed: Vec<String> = owed.iter().map(|window| window.day.to_string()).collect();
+        assert_eq!(owed, owes, "{says}");
+    }
+}
+
+#[test]
+fn an_event_id_is_one_for_each_tenant_and_window() {
+    let tenant = TenantId::parse("acme").unwrap();
+    let window = windows([false; 4])[0].0;
+    for (template, event_id) in [
+        ("{schedule}:{tenant}:{window}", "nightly:acme:2026-08-09"),
+        ("{tenant}:{window}", "acme:2026-08-09"),
+        ("{window}", "2026-08-09"),
+    ] {
+        let read = EventIdTemplate::parse("event_id", template, "nightly").unwrap();
+        assert_eq!(read.fill(&tenant, window.day).as_str(), event_id);
+    }
+    for (template, fault) in [
+        ("{tenant}", "has no {window}: every window would have the same delivery"),
+        ("{day}:{window}", "has a brace that belongs to none of {schedule}, {tenant} and {window}"),
+    ] {
+        assert_eq!(EventIdTemplate::parse("event_id", template, "nightly").unwrap_err().fault, fault);
+    }
+    let long = format!("{}{{tenant}}{{window}}", "x".repeat(200));
+    assert!(EventIdTemplate::parse("event_id", &long, "nightly").is_err());
+}
+
+#[test]
+fn templates_that_could_meet_are_told_from_those_that_cannot() {
+    let tenant = TenantId::parse("acme").unwrap();
+    for (a, b, meet) in [
+        ("{schedule}:{window}", "{schedule}:{window}", false),
+        ("{tenant}:{window}", "{tenant}:{window}", true),
+        ("{tenant}:{window}", "acme:{window}", true),
+        ("{tenant}:{window}", "{tenant}-{window}", false),
+        ("{window}", "2026-08-{window}", false),
+        ("{window}:1", "{window}:{schedule}", false),
+        ("x{window}", "{window}x", false),
+    ] {
+        let a = EventIdTemplate::parse("event_id", a, "one").unwrap();
+        let b = EventIdTemplate::parse("event_id", b, "two").unwrap();
+        assert_eq!(a.may_meet(&b, &tenant), meet, "{a} and {b}");
+        assert_eq!(b.may_meet(&a, &tenant), meet, "{b} and {a}");
+    }
+}
