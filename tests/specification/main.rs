@@ -6,5 +6,8 @@ mod build;
 mod deadlines;
 mod envelopes;
 mod events;
+mod signatures;
+mod sources;
 mod transitions;
 mod vectors;
+mod vendors;

@@ -9,7 +9,7 @@
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], and at the edge
-//! [`retry_after`], [`signature`], [`address`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`pointer`], [`source`].
 
 pub mod fault;
 pub mod time;
@@ -30,3 +30,6 @@ pub mod hold;
 pub mod retry_after;
 pub mod signature;
 pub mod address;
+pub mod verify;
+pub mod pointer;
+pub mod source;
