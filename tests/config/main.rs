@@ -4,6 +4,7 @@ mod accepted;
 mod example;
 mod refused;
 mod required;
+mod sources;
 mod syntax;
 
 use waybill_domain::address::Locality;

@@ -31,7 +31,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         (
             "[destination.x]",
             &["line 5: destination: is not a key; did you mean \"destinations\"? \
-               (one of policies, producers, event_types, destinations, system)"],
+               (one of policies, producers, sources, event_types, destinations, system)"],
         ),
         (
             "[policies.fast]\nmax_attempt = 3",
@@ -49,7 +49,9 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         ),
         (
             "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"env:T\"]\ntoken = 1",
-            &["line 8: producers.p.token: is not a key; did you mean \"tokens\"? (one of tenants, tokens)"],
+            &[
+                "line 8: producers.p.token: is not a key; did you mean \"tokens\"? (one of tenants, tokens, secrets)",
+            ],
         ),
     ]);
 }
@@ -73,10 +75,10 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         );
         assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
     }
-    for table in ["sources", "schedules", "operators"] {
+    for table in ["schedules", "operators"] {
         let expected = format!(
             "line 5: {table}: is known, but not built in this version \
-             (one of policies, producers, event_types, destinations, system)"
+             (one of policies, producers, sources, event_types, destinations, system)"
         );
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }

@@ -30,8 +30,10 @@ pub(super) fn said(scheme: &Scheme, secrets: &[&str], lines: Lines<'_>, body: &[
         .map_or_else(|untrusted| untrusted.to_string(), |()| String::new())
 }
 
-/// Rows of (name, secrets, headers, body, how what is said begins).
-pub(super) fn check(scheme: &Scheme, rows: &[(&str, &[&str], Lines<'_>, &[u8], &str)]) {
+/// Name, secrets, headers, body, and how what is said begins.
+type Row<'r> = (&'r str, &'r [&'r str], Lines<'r>, &'r [u8], &'r str);
+
+pub(super) fn check(scheme: &Scheme, rows: &[Row<'_>]) {
     for (name, secrets, lines, body, expected) in rows {
         let said = said(scheme, secrets, lines, body, at(T0));
         assert!(said.starts_with(expected) && said.is_empty() == expected.is_empty(), "{name}: {said:?}");

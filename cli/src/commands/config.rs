@@ -57,6 +57,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             "config_revision": config.revision.as_str(),
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
+            "sources": config.sources.keys().collect::<Vec<_>>(),
             "warnings": warnings(&config, rules).await,
         })),
         (Err(Unusable::Faulty(faults)), Format::Json) => {

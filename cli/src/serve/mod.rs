@@ -7,9 +7,11 @@
 
 mod body;
 mod ingest;
+mod listen;
 mod lock;
 mod peer;
 mod poll;
+mod room;
 pub(crate) mod secrets;
 mod stop;
 mod tick;
@@ -57,6 +59,9 @@ pub(crate) type ServePorts = Ports<Store, Store, HttpRecipient<SystemClock>, Sys
 /// What an attempt may take beyond its timeout until everything about it is written down.
 const SETTLING: Duration = Duration::from_secs(5);
 
+/// How much of the bodies of requests is held at once.
+const MOST_BYTES_IN_FLIGHT: usize = 64 << 20;
+
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
@@ -85,8 +90,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let poller = poll::Poller::new(ports.clone(), config.clone(), settings.concurrency);
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone(), patience));
     let ticking = tokio::spawn(tick::run(ports, config.clone(), stop.clone()));
-    let ingest = ingest::Ingest { store, config: config.clone(), locality: settings.locality };
-    let serving = tokio::spawn(ingest.serve(listener, stop.clone()));
+    let room = room::Room::of(MOST_BYTES_IN_FLIGHT);
+    let door = ingest::Ingest { store, config: config.clone(), locality: settings.locality, room };
+    let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &unusable);
 
     stop.wait().await;

@@ -7,6 +7,7 @@ use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
 use waybill_domain::repair::LookRules;
+use waybill_domain::source::Source;
 use waybill_domain::time::DurationMs;
 
 /// One revision of the configuration.
@@ -18,6 +19,8 @@ pub struct Config {
     pub destinations: BTreeMap<DestinationName, Arc<Destination>>,
     /// Who may publish, by name.
     pub producers: BTreeMap<String, Producer>,
+    /// Whose webhooks come in, by name.
+    pub sources: BTreeMap<String, Source>,
     /// Rules by event type; the first that matches counts.
     pub event_types: Vec<(EventPattern, EventTypeRules)>,
     /// Settings that are neither a policy's nor a destination's.
@@ -33,6 +36,9 @@ pub struct Producer {
     pub tenants: Vec<TenantId>,
     /// Bearer tokens, by reference.
     pub tokens: Vec<SecretRef>,
+    /// What verifies Standard Webhooks signatures of its requests, by reference. One of the two
+    /// lists has something in it.
+    pub secrets: Vec<SecretRef>,
 }
 
 /// What an event type asks for.

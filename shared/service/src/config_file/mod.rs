@@ -6,7 +6,7 @@
 //! value that could be a secret.
 //!
 //! Order of reading: [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `event_types`, `system`.
+//! table: `policies`, `destinations`, `producers`, `sources` (with `schemes`), `event_types`, `system`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,17 +27,20 @@ mod nearest;
 mod policies;
 mod producers;
 mod reader;
+mod schemes;
+mod sources;
 mod syntax;
 mod system;
 
 pub use fault::ConfigFault;
 
 use fault::Faults;
-use reader::{Keys, Section};
+use reader::{Entry, Keys, Section};
+use sources::Destinations;
 
 const KEYS: Keys = Keys {
-    built: &["policies", "producers", "event_types", "destinations", "system"],
-    later: &["sources", "schedules", "operators"],
+    built: &["policies", "producers", "sources", "event_types", "destinations", "system"],
+    later: &["schedules", "operators"],
 };
 
 /// What a configuration may say depends on where it is used.
@@ -88,8 +91,9 @@ pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFa
 fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> {
     let policies = policies::read(root);
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
-    for entry in root.tables("destinations") {
-        if let Some(destination) = destinations::read(&entry, &policies, rules) {
+    let written = root.tables("destinations");
+    for entry in &written {
+        if let Some(destination) = destinations::read(entry, &policies, rules) {
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
     }
@@ -100,10 +104,13 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     }
     let producers = root.tables("producers");
     let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();
+    let known = Destinations { written: written.iter().map(Entry::name).collect(), read: &destinations };
+    let sources = root.tables("sources");
+    let sources = sources.iter().filter_map(|entry| sources::read(entry, &known, rules)).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
     let revision = ConfigRevision::parse(revision).ok()?;
-    Some(Config { revision, destinations, producers, event_types, system, holds: Vec::new() })
+    Some(Config { revision, destinations, producers, sources, event_types, system, holds: Vec::new() })
 }
 
 /// `file-` and the first twelve hexadecimal digits of the text's SHA-256.

@@ -124,6 +124,7 @@ fn config(destinations: Vec<Destination>) -> Config {
         revision: ConfigRevision::parse("cfg-1").expect("a revision"),
         destinations: destinations.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect(),
         producers: BTreeMap::new(),
+        sources: BTreeMap::new(),
         event_types: Vec::new(),
         system: System::default(),
         holds: Vec::new(),
