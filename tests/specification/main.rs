@@ -4,6 +4,7 @@ mod admission;
 mod arrows;
 mod build;
 mod deadlines;
+mod description;
 mod envelopes;
 mod events;
 mod signatures;

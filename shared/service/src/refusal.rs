@@ -51,6 +51,26 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every kind, in the order of the table.
+    pub const ALL: [Self; 16] = [
+        Self::InvalidJson,
+        Self::InvalidField,
+        Self::Unauthorized,
+        Self::InvalidSignature,
+        Self::StaleSignature,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::Conflict,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::UnknownDestination,
+        Self::NoSubscriber,
+        Self::Unavailable,
+        Self::Overloaded,
+    ];
+
     /// Status and code, as the table above says.
     const fn row(self) -> (u16, &'static str) {
         match self {
