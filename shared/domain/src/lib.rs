@@ -9,7 +9,7 @@
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], and at the edge
-//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`pointer`], [`source`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`].
 
 pub mod fault;
 pub mod time;
