@@ -171,10 +171,13 @@ fn the_example_configuration_is_good() {
     let warnings = [
         "warning: env:ACME_WEBHOOK_SECRET is not set here: nothing is sent to acme-accounting without it",
         "warning: env:STUDIO_9_WEBHOOK_SECRET is not set here: nothing is sent to player-notices without it",
+        "warning: env:GAME_BILLING_SECRET is not set here: nothing of the source game-billing is accepted with it",
     ];
     assert_eq!(ran.err.lines().collect::<Vec<_>>(), warnings);
     let json = home.run(&["config", "check", example, "--output", "json"]).json().remove(0);
-    assert_eq!(json["warnings"].as_array().unwrap().len(), 2);
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 3);
+    let source = "source game-billing: for studio-9, verified by Standard Webhooks, to every subscriber";
+    assert!(ran.out.contains(source), "{}", ran.out);
     assert!(ran.out.contains("event type renewal.*: no deadline, no send"), "{}", ran.out);
 }
 

@@ -105,6 +105,14 @@ fn with_allow_local_a_caller_on_this_machine_needs_no_token_but_a_presented_one_
     assert_eq!(post(&serving, &wrong, EVENT.as_bytes()).status, 401);
     let forwarded = [JSON, ("x-forwarded-for", "203.0.113.9")];
     assert_eq!(post(&serving, &forwarded, EVENT.as_bytes()).status, 401);
+    // A page whose own name leads here, and one that asks across.
+    let length = EVENT.len();
+    let rebound = format!(
+        "POST /v1/events HTTP/1.1\r\nhost: evil.example:8787\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{EVENT}"
+    );
+    assert_eq!(http::raw(&serving.address, rebound.as_bytes()).status, 401);
+    assert_eq!(post(&serving, &[JSON, ("origin", "http://evil.example")], EVENT.as_bytes()).status, 401);
 }
 
 #[test]
@@ -213,7 +221,9 @@ fn other_paths_and_methods_are_answered_in_json_and_health_is_told() {
     let wrong = get("/v1/events");
     assert_eq!((wrong.status, wrong.code()), (405, "method_not_allowed"));
     assert!(wrong.head.contains("\r\nallow: post"), "{}", wrong.head);
-    let nothing = get("/v1/sources/x");
+    let described = get("/v1/openapi.json");
+    assert_eq!((described.status, text(&described.body, "openapi")), (200, "3.1.0"));
+    let nothing = get("/v1/nothing");
     assert_eq!((nothing.status, nothing.code()), (404, "not_found"));
 }
 

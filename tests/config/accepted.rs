@@ -26,6 +26,7 @@ fn a_destination_that_says_only_what_it_must_gets_the_defaults() {
     assert_eq!((destination.owner.as_ref(), destination.keep_result), (None, false));
     assert!(destination.event_types.is_empty() && destination.statuses.is_empty());
     assert_eq!(config.system, System::default());
+    assert!(config.sources.is_empty());
     assert!(config.producers.is_empty() && config.event_types.is_empty() && config.holds.is_empty());
 }
 

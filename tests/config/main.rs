@@ -6,6 +6,7 @@ mod files;
 mod refused;
 mod required;
 mod schedules;
+mod sources;
 mod syntax;
 mod worker;
 

@@ -29,7 +29,7 @@ def eventually(what, condition, within_s=60):
 class Installation:
     """A folder with a configuration and a data file, and at most one `serve` on it."""
 
-    def __init__(self, url, timeout="2s", policy=""):
+    def __init__(self, url, timeout="2s", policy="", more=""):
         self.folder = tempfile.TemporaryDirectory(prefix="waybill-")
         self.path = Path(self.folder.name)
         self.data = self.path / "waybill.db"
@@ -45,8 +45,10 @@ url = "{url}"
 secrets = ["env:WITNESS_SECRET"]
 event_types = ["lease.*"]
 timeout = "{timeout}"
+{more}
 """
         )
+        self.secrets = {}
         self.process = None
         self.address = None
 
@@ -59,13 +61,13 @@ timeout = "{timeout}"
         self.folder.cleanup()
 
     def environment(self):
-        return {**os.environ, "WITNESS_SECRET": SECRET}
+        return {**os.environ, "WITNESS_SECRET": SECRET, **self.secrets}
 
-    def start(self):
+    def start(self, *switches):
         with open(self.path / "serve.log", "a") as log:
             self.process = subprocess.Popen(
                 [BINARY, "serve", "--config", self.config, "--data", self.data,
-                 "--listen", "127.0.0.1:0", "--allow-local"],
+                 "--listen", "127.0.0.1:0", *(switches or ["--allow-local"])],
                 stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment(),
             )
         # The first line tells where it listens.
@@ -84,12 +86,12 @@ timeout = "{timeout}"
         self.process = None
         return code
 
-    def post(self, event):
+    def post(self, event, path="/v1/events", headers=None):
         """The status and the answer, or None where the connection failed."""
         connection = http.client.HTTPConnection(*self.address, timeout=10)
         try:
             body = event if isinstance(event, bytes) else json.dumps(event).encode()
-            connection.request("POST", "/v1/events", body, {"content-type": "application/json"})
+            connection.request("POST", path, body, {"content-type": "application/json", **(headers or {})})
             response = connection.getresponse()
             return response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException):

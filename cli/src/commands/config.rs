@@ -97,6 +97,7 @@ async fn check(globals: &Globals, file: PathBuf, allow_local: bool) -> Result<Ex
             "destinations": config.destinations.keys().map(ToString::to_string).collect::<Vec<_>>(),
             "schedules": config.schedules.iter().map(|schedule| &schedule.name).collect::<Vec<_>>(),
             "producers": config.producers.keys().collect::<Vec<_>>(),
+            "sources": config.sources.keys().collect::<Vec<_>>(),
             "warnings": warnings(&config, rules).await,
         })),
         (Err(unusable), output) => return say(unusable, &file, output, "config check"),
@@ -156,7 +157,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Unusable> {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
     })?;
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))

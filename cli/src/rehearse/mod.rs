@@ -13,6 +13,7 @@ mod renewal_reminder;
 mod stage;
 mod voice;
 
+use std::fmt::Display;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::Record;
 use waybill_domain::signature::SigningKey;
 use waybill_service::ports::Ledger as _;
-use waybill_service::publish::{PublishError, Published};
+use waybill_service::publish::Published;
 use waybill_testkit::server::Received;
 
 use crate::commands::Globals;
@@ -109,7 +110,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
 
 impl Rehearsal {
     /// The one delivery of an event that must be accepted.
-    fn published(&self, result: Result<Vec<Published>, PublishError>) -> Result<Published, Failure> {
+    fn published<E: Display>(&self, result: Result<Vec<Published>, E>) -> Result<Published, Failure> {
         match result.map(|mut published| published.pop()) {
             Ok(Some(published)) => Ok(published),
             Ok(None) => Err(Failure::failed("the event was accepted, and went nowhere")),

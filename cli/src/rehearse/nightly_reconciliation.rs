@@ -256,8 +256,8 @@ async fn refused(rehearsal: &mut Rehearsal, stage: &Stage) -> Result<(), Failure
     rehearsal.keep(promise(event, "no attempt was made", 0, record.attempts_made));
     let arrived = stage.recipient.requests_of(record.delivery.id.as_str()).len();
     rehearsal.keep(promise(event, "nothing reached the provider", 0, arrived));
-    let dead = stage.store.dead_letter_messages(10).await?;
-    let told = dead.iter().filter(|message| message.body.contains(record.delivery.id.as_str())).count();
+    let dead = stage.store.dead_letter_bodies(10).await?;
+    let told = dead.iter().filter(|body| body.contains(record.delivery.id.as_str())).count();
     rehearsal.keep(promise(event, "one message in the dead-letter queue", 1, told));
     rehearsal.tell_timeline(stage, &record, &attempts);
     Ok(())

@@ -1,19 +1,39 @@
-//! `renewal-reminder`: a reminder reaches the recipient before its cutoff although its wake-up was
-//! lost; one whose cutoff passes is never sent again; one without a deadline is never accepted.
+//! `renewal-reminder`: a webhook that is verified before anything reads it becomes a reminder, and
+//! reaches the recipient before its cutoff although its wake-up was lost; a reminder whose cutoff
+//! passes is never sent again; one without a deadline is never accepted.
 
 use waybill_domain::delivery::State;
+use waybill_domain::signature::SigningKey;
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_service::ports::Inbox as _;
+use waybill_domain::verify::headers::Headers;
+use waybill_service::ports::{Clock as _, Inbox as _};
 use waybill_testkit::server::script::{Answer, Script};
 
 use super::Rehearsal;
 use super::promises::{effects, ends_as, promise};
-use super::stage::Stage;
+use super::stage::{SECRET, Stage};
 use crate::exit::Failure;
 
-const REMINDER: &str = include_str!("../../../examples/renewal-reminder/event.json");
+const WEBHOOK: &str = include_str!("../../../examples/renewal-reminder/webhook.json");
 const TOO_LATE: &str = include_str!("../../../examples/renewal-reminder/event-too-late.json");
 const NO_DEADLINE: &str = include_str!("../../../examples/renewal-reminder/event-without-deadline.json");
+
+/// Whose webhook it is, in `waybill.example.toml`.
+const SOURCE: &str = "game-billing";
+
+/// The headers that the game platform sends with its webhook.
+fn signed(stage: &Stage) -> Result<Headers, Failure> {
+    let timestamp_s = stage.clock.now().as_unix_s();
+    let signature =
+        SigningKey::parse("secret", SECRET)?.sign("renewal-4821", timestamp_s, WEBHOOK.as_bytes());
+    let lines = [
+        ("content-type", "application/json"),
+        ("webhook-id", "renewal-4821"),
+        ("webhook-timestamp", &timestamp_s.to_string()),
+        ("webhook-signature", &signature),
+    ];
+    Ok(lines.into_iter().collect())
+}
 
 /// Runs it.
 pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
@@ -41,10 +61,25 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     ));
 
     rehearsal.voice.scene(
-        "The reminder for renewal-4821 must arrive before 18:00. The first attempt fails, and the queue \
+        "The game platform's webhook for renewal-4821 is verified by its signature. Somebody moves the \
+           cutoff on the way: refused before anything reads it.",
+    );
+    let signed = signed(&stage)?;
+    let forged = WEBHOOK.replace("18:00:00", "23:00:00");
+    let refusal = match stage.receive(SOURCE, &signed, &forged).await {
+        Ok(_) => "accepted".to_owned(),
+        Err(refusal) => format!("{}: {}", refusal.code.as_str(), refusal.message),
+    };
+    rehearsal.voice.tell(format_args!("  refused: {refusal}"));
+    let is_refused = refusal.starts_with("invalid_signature: ");
+    rehearsal.keep(promise("renewal-4821", "forged, it is refused", true, is_refused));
+
+    rehearsal.voice.scene(
+        "As it was signed it is taken, and must arrive before 18:00. The first attempt fails, and the queue \
            loses the wake-up for the second.",
     );
-    let reminder = rehearsal.published(stage.publish(REMINDER).await)?;
+    let reminder = rehearsal
+        .published(stage.receive(SOURCE, &signed, WEBHOOK).await.map_err(|refusal| refusal.message))?;
     if let Some(message) = stage.next_message().await? {
         stage.work(&message).await?;
     }

@@ -12,16 +12,20 @@ use waybill_domain::delivery::Record;
 use waybill_domain::destination::{Destination, SecretRef};
 use waybill_domain::identity::{DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::verify::headers::Headers;
 use waybill_http::secrets::{SecretError, Secrets};
 use waybill_http::{HttpRecipient, SystemResolver};
+use waybill_service::authorize::Vault;
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
 use waybill_service::desk::Desk;
 use waybill_service::event::Event;
+use waybill_service::ingest::{self, Head, Inlet};
 use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received};
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits};
+use waybill_service::refusal::Refusal;
 use waybill_testkit::dice::SeededDice;
 use waybill_testkit::server::script::Script;
 use waybill_testkit::server::{DeduplicatingRecipient, Setting};
@@ -53,6 +57,12 @@ pub(crate) struct TestSecret;
 impl Secrets for TestSecret {
     async fn resolve(&self, _: &SecretRef) -> Result<String, SecretError> {
         Ok(SECRET.to_owned())
+    }
+}
+
+impl Vault for TestSecret {
+    async fn secret(&self, _: &SecretRef) -> Option<String> {
+        Some(SECRET.to_owned())
     }
 }
 
@@ -111,6 +121,21 @@ impl Stage {
         let publisher =
             Publisher { ledger: &self.ports.ledger, queue: &self.ports.queue, clock: &self.ports.clock };
         publisher.publish(&self.config, event).await
+    }
+
+    /// Takes a webhook of a source as it comes in over HTTP.
+    pub(crate) async fn receive(
+        &self,
+        source: &str,
+        headers: &Headers,
+        body: &str,
+    ) -> Result<Vec<Published>, Refusal> {
+        let head = Head { headers, is_local: false, now: self.clock.now() };
+        let body = std::future::ready(Ok(body.to_owned().into()));
+        let event = ingest::receive(&self.config, Inlet::Source(source), head, &TestSecret, body).await?;
+        let publisher =
+            Publisher { ledger: &self.ports.ledger, queue: &self.ports.queue, clock: &self.ports.clock };
+        ingest::publish(&publisher, &self.config, event).await
     }
 
     /// The next message, once it may be seen; `None` if the queue is empty.

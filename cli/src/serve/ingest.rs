@@ -1,22 +1,21 @@
-//! The door of `waybill serve`: a listening socket, whose requests are judged and answered by
+//! The door of `waybill serve`: requests of a listening socket, judged and answered by
 //! [`waybill_service::ingest`].
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
-use axum::routing::{get, post};
-use tokio::net::TcpListener;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode};
 use waybill_domain::address::Locality;
 use waybill_domain::destination::SecretRef;
+use waybill_domain::verify::headers::Headers;
 use waybill_http::{EnvSecrets, Secrets as _};
-use waybill_service::ingest::{self, Answer, EVENTS_PATH, Head};
-use waybill_service::ports::Inbox as _;
+use waybill_service::authorize::Vault;
+use waybill_service::ingest::{self, Answer, Head, Inlet, Route};
+use waybill_service::ports::{Clock as _, Inbox as _};
 use waybill_service::publish::{Published, Publisher};
 use waybill_service::refusal::{Code, Refusal};
 use waybill_service::source::ConfigError;
@@ -25,7 +24,7 @@ use waybill_system::SystemClock;
 use super::Source;
 use super::body;
 use super::peer::is_on_this_machine;
-use super::stop::Stop;
+use super::room::Room;
 use crate::backend::Store;
 
 /// Takes events over HTTP.
@@ -33,80 +32,77 @@ pub(super) struct Ingest {
     pub(super) store: Store,
     pub(super) source: Arc<Source>,
     pub(super) locality: Locality,
+    /// For the bodies of all requests together.
+    pub(super) room: Room,
 }
 
 impl Ingest {
-    /// Serves until told to stop, then ends what was begun.
-    pub(super) async fn serve(self, listener: TcpListener, stop: Stop) {
-        let router = Router::new()
-            .route(EVENTS_PATH, post(events))
-            .route("/healthz", get(health))
-            .method_not_allowed_fallback(wrong_method)
-            .fallback(nothing_here)
-            .with_state(Arc::new(self));
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        let serving = axum::serve(listener, service).with_graceful_shutdown(async move { stop.wait().await });
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "ingest ended");
-        }
+    /// Answers one request of `peer`.
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+        request: Request<Incoming>,
+    ) -> Response<Full<Bytes>> {
+        let (head, mut body) = request.into_parts();
+        write(match Route::of(head.method.as_str(), head.uri.path()) {
+            Err(answer) => answer,
+            Ok(Route::Description) => Answer::description(),
+            Ok(Route::Health) => self.health().await,
+            Ok(Route::In(inlet)) => {
+                let lines = head.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+                let outcome = self.accept(peer, inlet, &lines.collect(), &mut body).await;
+                if outcome.is_err() {
+                    body::discard(body).await;
+                }
+                Answer::of(&outcome)
+            }
+        })
     }
 
     async fn accept(
         self: &Arc<Self>,
         peer: SocketAddr,
-        headers: &HeaderMap,
-        body: &mut Body,
+        inlet: Inlet<'_>,
+        headers: &Headers,
+        body: &mut Incoming,
     ) -> Result<Vec<Published>, Refusal> {
-        body::check_announced(body)?;
-        let head = Head {
-            authorization: headers.get(AUTHORIZATION).map(HeaderValue::as_bytes),
-            content_type: headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes),
-            content_encoding: headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes),
-            is_local: self.locality == Locality::AllowLocal && is_on_this_machine(peer, headers),
-        };
-        let token = async |reference: &SecretRef| EnvSecrets.resolve(reference).await.ok();
+        // A body that says itself that it is too large is refused before anything is done with it.
+        inlet.check_size(body.size_hint().lower())?;
         let config = self.source.current().await.map_err(unavailable)?;
-        let caller = ingest::judge(&config, head, token).await?;
-        let event = ingest::read(&caller, &body::collect(body).await?)?;
+        let is_local = self.locality == Locality::AllowLocal && is_on_this_machine(peer, headers);
+        let head = Head { headers, is_local, now: SystemClock.now() };
+        let mut taken = self.room.none();
+        let body = body::collect(body, inlet, &mut taken);
+        let event = ingest::receive(&config, inlet, head, &Environment, body).await?;
         // In a task of its own: a caller that hangs up must not stop it between record and wake-up.
         let door = self.clone();
         let publishing = tokio::spawn(async move {
             let publisher = Publisher { ledger: &door.store, queue: &door.store, clock: &SystemClock };
-            ingest::publish(&publisher, &config, event).await
+            let published = ingest::publish(&publisher, &config, event).await;
+            drop(taken);
+            published
         });
         match publishing.await {
             Ok(published) => published,
             Err(_) => Err(Refusal::new(Code::Unavailable, "not known to be accepted: publish it again")),
         }
     }
-}
 
-async fn events(
-    State(door): State<Arc<Ingest>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
-    let (head, mut body) = request.into_parts();
-    let outcome = door.accept(peer, &head.headers, &mut body).await;
-    if outcome.is_err() {
-        body::discard(body).await;
+    async fn health(&self) -> Answer {
+        match self.store.next_visible_at().await {
+            Ok(_) => Answer::healthy(),
+            Err(error) => Answer::refusing(&Refusal::unavailable(&error)),
+        }
     }
-    write(Answer::of(&outcome))
 }
 
-async fn health(State(door): State<Arc<Ingest>>) -> Response {
-    write(match door.store.next_visible_at().await {
-        Ok(_) => Answer::healthy(),
-        Err(error) => Answer::refusing(&Refusal::unavailable(&error)),
-    })
-}
+/// The secrets of this process. What is missing was told when it started.
+struct Environment;
 
-async fn wrong_method(request: Request) -> Response {
-    write(Answer::wrong_method(request.uri().path()))
-}
-
-async fn nothing_here() -> Response {
-    write(Answer::nothing_here())
+impl Vault for Environment {
+    async fn secret(&self, reference: &SecretRef) -> Option<String> {
+        EnvSecrets.resolve(reference).await.ok()
+    }
 }
 
 /// There is no configuration, which nobody outside needs to know more of.
@@ -120,8 +116,13 @@ fn unavailable(error: ConfigError) -> Refusal {
     }
 }
 
-fn write(answer: Answer) -> Response {
-    let mut response = Response::new(Body::from(answer.body.to_string()));
+/// The answer as HTTP has it.
+pub(super) fn write(answer: Answer) -> Response<Full<Bytes>> {
+    let body = match answer.body {
+        std::borrow::Cow::Borrowed(text) => Bytes::from_static(text.as_bytes()),
+        std::borrow::Cow::Owned(text) => Bytes::from(text),
+    };
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

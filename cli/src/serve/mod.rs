@@ -8,10 +8,12 @@
 mod body;
 mod fair;
 mod ingest;
+mod listen;
 mod lock;
 mod patience;
 mod peer;
 mod poll;
+mod room;
 pub(crate) mod secrets;
 mod start;
 mod stop;
@@ -75,6 +77,9 @@ const HOLD: DurationMs = DurationMs::from_secs(1);
 /// What an attempt may take beyond its timeout until everything about it is written down.
 const SETTLING: Duration = Duration::from_secs(5);
 
+/// How much of the bodies of requests is held at once.
+const MOST_BYTES_IN_FLIGHT: usize = 64 << 20;
+
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
@@ -121,8 +126,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
     let ticking = tokio::spawn(tick::run(ports, source.clone(), stop.clone()));
-    let ingest = ingest::Ingest { store, source, locality: settings.locality };
-    let serving = tokio::spawn(ingest.serve(listener, stop.clone()));
+    let room = room::Room::of(MOST_BYTES_IN_FLIGHT);
+    let door = ingest::Ingest { store, source, locality: settings.locality, room };
+    let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &warnings);
 
     stop.wait().await;

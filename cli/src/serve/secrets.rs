@@ -4,6 +4,7 @@ use std::fmt;
 
 use waybill_domain::destination::SecretRef;
 use waybill_domain::signature::SigningKey;
+use waybill_domain::verify::Scheme;
 use waybill_http::secrets::SecretError;
 use waybill_http::{EnvSecrets, Secrets as _};
 use waybill_service::config::Config;
@@ -49,7 +50,29 @@ pub(crate) async fn unusable(config: &Config) -> Vec<Unusable> {
             }
         }
     }
+    for (producer, settings) in &config.producers {
+        for reference in &settings.secrets {
+            if let Err(why) = key(&Scheme::StandardWebhooks, reference).await {
+                let without = format!("no signature of {producer} is verified with it");
+                found.push(Unusable { reference: reference.clone(), why, without });
+            }
+        }
+    }
+    for (name, source) in &config.sources {
+        for reference in &source.secrets {
+            if let Err(why) = key(&source.scheme, reference).await {
+                let without = format!("nothing of the source {name} is accepted with it");
+                found.push(Unusable { reference: reference.clone(), why, without });
+            }
+        }
+    }
     found
+}
+
+/// A secret that verifies what comes in.
+async fn key(scheme: &Scheme, reference: &SecretRef) -> Result<(), String> {
+    let parsed = scheme.key("the secret", &resolve(reference).await?);
+    parsed.map(drop).map_err(|invalid| format!("cannot verify, it {} ({})", invalid.fault, invalid.rule))
 }
 
 async fn signing(reference: &SecretRef) -> Result<(), String> {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use waybill_domain::destination::Destination;
+use waybill_domain::source::Source;
 use waybill_domain::time::DurationMs;
+use waybill_domain::verify::Scheme;
 use waybill_service::config::Config;
 
 use super::counted;
@@ -16,6 +18,9 @@ pub(crate) fn summary(file: &Path, config: &Config) -> String {
     }
     for (name, producer) in &config.producers {
         lines.push(format!("producer {name}: for {}", list(&producer.tenants)));
+    }
+    for (name, source) in &config.sources {
+        lines.push(of_source(name, source));
     }
     for (pattern, rules) in &config.event_types {
         let asked = if rules.require_deadline { "no deadline, no send" } else { "nothing special" };
@@ -43,6 +48,17 @@ fn of_destination(destination: &Destination) -> String {
         span(destination.policy.horizon),
         span(destination.timeout),
     )
+}
+
+fn of_source(name: &str, source: &Source) -> String {
+    let signed = match &source.scheme {
+        Scheme::StandardWebhooks => "Standard Webhooks".to_owned(),
+        Scheme::Github => "GitHub's scheme".to_owned(),
+        Scheme::Stripe => "Stripe's scheme".to_owned(),
+        Scheme::Hmac(rules) => format!("an HMAC in {}", rules.header),
+    };
+    let to = source.destination.as_ref().map_or_else(|| "every subscriber".to_owned(), ToString::to_string);
+    format!("source {name}: for {}, verified by {signed}, to {to}", source.tenant)
 }
 
 pub(super) fn list<T: ToString>(items: &[T]) -> String {

@@ -139,6 +139,7 @@ pub(crate) fn facts(seen: &Seen) -> Value {
 fn on_ambiguous(destination: &Destination) -> &'static str {
     match destination.on_ambiguous {
         OnAmbiguous::Retry => "retry",
+        OnAmbiguous::Query => "query",
         OnAmbiguous::Hold => "hold",
     }
 }

@@ -11,12 +11,15 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use waybill_domain::signature::SigningKey;
 
 pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+/// The secret of the example in GitHub's documentation.
+pub(crate) const CODE_SECRET: &str = "It's a Secret to Everybody";
 pub(crate) const TOKEN: &str = "a-token-that-nobody-guesses";
 
 /// A directory with a configuration and a data file of its own.
@@ -62,6 +65,9 @@ impl Home {
             .env("D_SECRET", SECRET)
             .env("BILLING_TOKEN", TOKEN)
             .env("EMPTY_TOKEN", "")
+            .env("SIGNING_SECRET", SECRET)
+            .env("CODE_SECRET", CODE_SECRET)
+            .env("SHORT_SECRET", "too-short-for-a-secret")
             .env_remove("RUST_LOG")
             .env_remove("WAYBILL_TABLE");
         command
@@ -221,6 +227,20 @@ impl Serving {
         let authorization = format!("Bearer {TOKEN}");
         let headers = [("content-type", "application/json"), ("authorization", &*authorization)];
         http::post(&self.address, "/v1/events", &headers, event.as_ref())
+    }
+
+    /// Signs with Standard Webhooks under [`SECRET`], `ago` before now, and sends.
+    pub(crate) fn signed(&self, path: &str, id: &str, ago: Duration, body: &[u8]) -> http::Answer {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let timestamp = now.checked_sub(ago).unwrap().as_secs();
+        let key = SigningKey::parse("secret", SECRET).unwrap();
+        let headers = [
+            ("webhook-id", id),
+            ("webhook-timestamp", &timestamp.to_string()),
+            ("webhook-signature", &key.sign(id, timestamp.try_into().unwrap(), body)),
+            ("content-type", "application/json"),
+        ];
+        http::post(&self.address, path, &headers, body)
     }
 }
 

@@ -2,20 +2,23 @@
 //! serve` answers them.
 //!
 //! `isBase64Encoded` is followed exactly, before anything looks at the body; an absent body is an
-//! empty one. Of the headers only two are looked at, so that nothing in another one can do harm.
+//! empty one. A header that is no text is none, so that nothing in it can do harm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use waybill_domain::destination::SecretRef;
+use waybill_domain::verify::headers::Headers;
 use waybill_http::Secrets;
+use waybill_service::authorize::Vault;
 use waybill_service::config::Config;
-use waybill_service::ingest::{self, Answer, EVENTS_PATH, Head};
+use waybill_service::ingest::{self, Answer, Head, Inlet, Route};
 use waybill_service::ports::{Clock, Ledger, Queue};
 use waybill_service::publish::{Published, Publisher};
 use waybill_service::refusal::{Code, Refusal};
@@ -27,6 +30,9 @@ struct Request {
     raw_path: String,
     #[serde(default)]
     headers: BTreeMap<String, Value>,
+    /// Where an event has it (a test event, another gateway), every line of a header stands here.
+    #[serde(default)]
+    multi_value_headers: BTreeMap<String, Value>,
     request_context: Context,
     #[serde(default)]
     body: Option<String>,
@@ -66,23 +72,21 @@ pub(crate) async fn handle<L: Ledger, Q: Queue, C: Clock, S: Secrets>(
         tracing::error!(%error, "there is no configuration");
         Refusal::new(Code::Unavailable, "there is no configuration to publish under: try again later")
     });
-    let answer = match (request.raw_path.as_str(), request.request_context.http.method.as_str()) {
-        (EVENTS_PATH, "POST") => match config {
-            Ok(config) => Answer::of(&accept(publisher, &config, secrets, &request).await),
-            Err(refusal) => Answer::refusing(&refusal),
-        },
-        ("/healthz", "GET" | "HEAD") => match config {
-            Ok(_) => Answer::healthy(),
-            Err(refusal) => Answer::refusing(&refusal),
-        },
-        (path @ (EVENTS_PATH | "/healthz"), _) => Answer::wrong_method(path),
-        _ => Answer::nothing_here(),
+    let method = request.request_context.http.method.as_str();
+    let answer = match (Route::of(method, &request.raw_path), config) {
+        (Err(answer), _) => answer,
+        (Ok(Route::Description), _) => Answer::description(),
+        (Ok(_), Err(refusal)) => Answer::refusing(&refusal),
+        (Ok(Route::Health), Ok(_)) => Answer::healthy(),
+        (Ok(Route::In(inlet)), Ok(config)) => {
+            Answer::of(&accept(publisher, &config, secrets, inlet, &request).await)
+        }
     };
     let headers = [Some(("content-type", "application/json")), answer.header];
     Ok(Response {
         status_code: answer.status,
         headers: headers.into_iter().flatten().collect(),
-        body: answer.body.to_string(),
+        body: answer.body.into_owned(),
         is_base64_encoded: false,
     })
 }
@@ -91,45 +95,59 @@ async fn accept<L: Ledger, Q: Queue, C: Clock, S: Secrets>(
     publisher: &Publisher<'_, L, Q, C>,
     config: &Config,
     secrets: &S,
+    inlet: Inlet<'_>,
     request: &Request,
 ) -> Result<Vec<Published>, Refusal> {
-    let body = request.body.as_deref().unwrap_or_default();
-    let length = if request.is_base64_encoded { body.len() / 4 * 3 } else { body.len() };
     // What is announced as too large is refused before it is worked on.
-    ingest::check_size(length.saturating_sub(2) as u64)?;
-    let head = Head {
-        authorization: request.header("authorization"),
-        content_type: request.header("content-type"),
-        content_encoding: request.header("content-encoding"),
-        is_local: false,
-    };
-    let token = async |reference: &SecretRef| match secrets.resolve(reference).await {
-        Ok(token) => Some(token),
-        Err(error) => {
-            tracing::warn!(secret = %reference, %error, "a token does not resolve");
-            None
-        }
-    };
-    let caller = ingest::judge(config, head, token).await?;
-    let decoded;
-    let bytes = if request.is_base64_encoded {
-        decoded = STANDARD.decode(body).map_err(|_| {
-            Refusal::new(Code::InvalidJson, "the body is marked as base64, and is not base64")
-        })?;
-        decoded.as_slice()
-    } else {
-        body.as_bytes()
-    };
-    ingest::check_size(bytes.len() as u64)?;
-    ingest::publish(publisher, config, ingest::read(&caller, bytes)?).await
+    inlet.check_size(request.least_length())?;
+    let headers = &request.headers();
+    let head = Head { headers, is_local: false, now: publisher.clock.now() };
+    let vault = &Logged(secrets);
+    let event = ingest::receive(config, inlet, head, vault, async { request.body(inlet) }).await?;
+    ingest::publish(publisher, config, event).await
+}
+
+/// Secrets whose absence is told to the log.
+struct Logged<'s, S>(&'s S);
+
+impl<S: Secrets> Vault for Logged<'_, S> {
+    async fn secret(&self, reference: &SecretRef) -> Option<String> {
+        let found = self.0.resolve(reference).await;
+        found
+            .inspect_err(|error| tracing::warn!(secret = %reference, %error, "a secret does not resolve"))
+            .ok()
+    }
 }
 
 impl Request {
-    /// A header, by its name in any case. Several of one name come joined by commas.
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(written, _)| written.eq_ignore_ascii_case(name));
-        found.and_then(|(_, value)| value.as_str()).map(str::as_bytes)
+    /// The headers that are text; every line of one that the event has in several.
+    fn headers(&self) -> Headers {
+        let single = self.headers.iter().filter(|(name, _)| !self.multi_value_headers.contains_key(*name));
+        let several = self.multi_value_headers.iter();
+        let several =
+            several.flat_map(|(name, lines)| lines.as_array().into_iter().flatten().map(move |v| (name, v)));
+        single.chain(several).filter_map(|(name, value)| Some((name, value.as_str()?))).collect()
+    }
+
+    /// The least bytes that the body can have, without decoding it.
+    fn least_length(&self) -> u64 {
+        let written = self.body.as_deref().unwrap_or_default().len();
+        let least = if self.is_base64_encoded { (written / 4 * 3).saturating_sub(2) } else { written };
+        least as u64
+    }
+
+    /// The bytes that were sent.
+    fn body(&self, inlet: Inlet<'_>) -> Result<Bytes, Refusal> {
+        let body = self.body.as_deref().unwrap_or_default();
+        let bytes = if self.is_base64_encoded {
+            STANDARD.decode(body).map_err(|_| {
+                Refusal::new(Code::InvalidJson, "the body is marked as base64, and is not base64")
+            })?
+        } else {
+            body.as_bytes().to_vec()
+        };
+        inlet.check_size(bytes.len() as u64)?;
+        Ok(bytes.into())
     }
 }
 

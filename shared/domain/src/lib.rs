@@ -11,7 +11,7 @@
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
-//! [`retry_after`], [`signature`], [`address`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`].
 
 pub mod fault;
 pub mod time;
@@ -40,3 +40,6 @@ pub mod event_template;
 pub mod retry_after;
 pub mod signature;
 pub mod address;
+pub mod verify;
+pub mod pointer;
+pub mod source;

@@ -14,7 +14,7 @@ use sha2::Sha256;
 
 use crate::fault::InvalidField;
 
-/// Secrets come with and without padding.
+/// Secrets and signatures come with and without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -39,16 +39,36 @@ impl SigningKey {
         }
     }
 
+    /// Takes the text itself for the key, as senders do that are not of Standard Webhooks: 24 to 256
+    /// bytes. The text is never echoed.
+    pub fn of_text(field: &str, text: &str) -> Result<Self, InvalidField> {
+        let rule = "24 to 256 bytes without white space around them";
+        let fault = match text.len() {
+            24..=256 if text.trim() == text => return Ok(Self(text.as_bytes().to_vec())),
+            24..=256 => "begins or ends with white space".to_owned(),
+            length => format!("has {length} bytes"),
+        };
+        Err(InvalidField::new(field, fault, rule))
+    }
+
     /// `v1,` and the signature of one message in base64.
     pub fn sign(&self, id: &str, timestamp_s: i64, body: &[u8]) -> String {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
-        mac.update(id.as_bytes());
-        mac.update(b".");
-        mac.update(timestamp_s.to_string().as_bytes());
-        mac.update(b".");
-        mac.update(body);
-        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+        let timestamp = timestamp_s.to_string();
+        let mac = self.mac(&[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
+        format!("v1,{}", STANDARD.encode(mac))
     }
+
+    /// HMAC-SHA256 over these pieces, one after the other.
+    pub(crate) fn mac(&self, pieces: &[&[u8]]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
+        pieces.iter().for_each(|piece| mac.update(piece));
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// The bytes of a text in base64, with padding or without.
+pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    LENIENT.decode(text).ok()
 }
 
 impl fmt::Debug for SigningKey {

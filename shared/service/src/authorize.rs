@@ -1,14 +1,23 @@
-//! Who may publish what: bearer tokens of the configured producers.
+//! Who may publish what: bearer tokens of the configured producers, or their signatures.
 //!
-//! Every configured token is compared, each in constant time, whatever the others came to.
+//! Every configured token and secret is compared, each in constant time, whatever the others came to.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 use waybill_domain::destination::SecretRef;
 use waybill_domain::identity::TenantId;
+use waybill_domain::signature::SigningKey;
+use waybill_domain::verify::{Scheme, Untrusted, verify};
 
 use crate::config::Config;
+use crate::ingest::Head;
 use crate::refusal::{Code, Refusal};
+
+/// Where the secrets are that verify what comes in.
+pub trait Vault: Sync {
+    /// The secret behind a reference, if it can be had.
+    fn secret(&self, reference: &SecretRef) -> impl Future<Output = Option<String>> + Send;
+}
 
 /// For whom a caller may publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +38,25 @@ impl Caller {
     }
 }
 
-/// Who calls, by the `authorization` that the request brings along. `tokens` answers the token behind
-/// a reference; an empty one is none, so that nobody gets in by sending nothing.
-pub async fn identify(
+/// Who calls, by the `authorization` that the request brings along. An empty token is none, so that
+/// nobody gets in by sending nothing.
+pub async fn by_token(
     config: &Config,
     authorization: Option<&[u8]>,
-    tokens: impl AsyncFn(&SecretRef) -> Option<String>,
+    vault: &impl Vault,
 ) -> Result<Caller, Refusal> {
-    let Some(header) = authorization else { return Err(refuse("a producer's bearer token is missing")) };
+    let Some(header) = authorization else {
+        return Err(refuse("a producer's bearer token is missing, and there is no signature"));
+    };
     let presented = bearer(header).ok_or_else(|| refuse("the authorization is not a bearer token"))?;
     let presented = Sha256::digest(presented);
     let mut tenants = Vec::new();
     let mut is_known = false;
     for producer in config.producers.values() {
         for reference in &producer.tokens {
-            let Some(token) = tokens(reference).await.filter(|token| !token.is_empty()) else { continue };
+            let Some(token) = vault.secret(reference).await.filter(|token| !token.is_empty()) else {
+                continue;
+            };
             if bool::from(Sha256::digest(token.as_bytes()).ct_eq(&presented)) {
                 is_known = true;
                 tenants.extend(producer.tenants.iter().cloned());
@@ -51,6 +64,43 @@ pub async fn identify(
         }
     }
     if is_known { Ok(Caller::Producer(tenants)) } else { Err(refuse("no producer has this bearer token")) }
+}
+
+/// Who signed `body`, by the Standard Webhooks signature that the request brings along.
+pub async fn by_signature(
+    config: &Config,
+    head: Head<'_>,
+    body: &[u8],
+    vault: &impl Vault,
+) -> Result<Caller, Refusal> {
+    let mut tenants = None;
+    let mut fault = Untrusted::NoKey;
+    for producer in config.producers.values() {
+        let keys = keys(&Scheme::StandardWebhooks, &producer.secrets, vault).await;
+        match verify(&Scheme::StandardWebhooks, &keys, head.headers, body, head.now) {
+            Ok(()) => tenants.get_or_insert_with(Vec::new).extend(producer.tenants.iter().cloned()),
+            Err(Untrusted::NoKey) => {}
+            // Whoever signed well is told what is wrong with the time.
+            Err(found) if !matches!(fault, Untrusted::Stale { .. }) => fault = found,
+            Err(_) => {}
+        }
+    }
+    tenants.map(Caller::Producer).ok_or_else(|| Refusal::untrusted(&fault))
+}
+
+/// The keys behind references, as far as they can be had. A secret that is too short is none.
+pub(crate) async fn keys(scheme: &Scheme, references: &[SecretRef], vault: &impl Vault) -> Vec<SigningKey> {
+    let mut keys = Vec::with_capacity(references.len());
+    for reference in references {
+        let Some(text) = vault.secret(reference).await else { continue };
+        match scheme.key("the secret", &text) {
+            Ok(key) => keys.push(key),
+            Err(invalid) => {
+                tracing::warn!(secret = %reference, fault = invalid.fault, "a secret cannot verify signatures");
+            }
+        }
+    }
+    keys
 }
 
 fn refuse(message: &str) -> Refusal {

@@ -10,6 +10,7 @@ use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
 use waybill_domain::repair::LookRules;
 use waybill_domain::schedule::{BusinessDay, Timing};
+use waybill_domain::source::Source;
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::event::Event;
@@ -26,6 +27,8 @@ pub struct Config {
     pub schemas: BTreeMap<DestinationName, Arc<PayloadSchema>>,
     /// Who may publish, by name.
     pub producers: BTreeMap<String, Producer>,
+    /// Whose webhooks come in, by name.
+    pub sources: BTreeMap<String, Source>,
     /// Rules by event type; the first that matches counts.
     pub event_types: Vec<(EventPattern, EventTypeRules)>,
     /// What is published by the calendar, in the order of their names.
@@ -49,6 +52,9 @@ pub struct Producer {
     pub tenants: Vec<TenantId>,
     /// Bearer tokens, by reference.
     pub tokens: Vec<SecretRef>,
+    /// What verifies Standard Webhooks signatures of its requests, by reference. One of the two
+    /// lists has something in it.
+    pub secrets: Vec<SecretRef>,
 }
 
 /// What is published for every closed window of a calendar.

@@ -182,7 +182,7 @@ fn decode(encoded: &RawValue) -> Result<Bytes, InvalidField> {
 }
 
 /// It becomes a header: what a header cannot carry is refused here, while somebody can still mend it.
-fn check_content_type(text: &str) -> Result<(), InvalidField> {
+pub(crate) fn check_content_type(text: &str) -> Result<(), InvalidField> {
     let rule = "a media type such as application/json, at most 128 visible ASCII characters";
     let fault = match text.split_once('/') {
         _ if text.len() > 128 => "is too long",

@@ -7,23 +7,27 @@
 //! | 400 | `invalid_json` | the body is not one JSON object |
 //! | 400 | `invalid_field` | a field is missing, unknown, doubled or breaks its rule (deadlines too) |
 //! | 401 | `unauthorized` | no bearer token, or one that no producer has |
-//! | 403 | `forbidden` | the token is good, but not for this tenant |
-//! | 404 | `not_found` | there is nothing at this path |
+//! | 401 | `invalid_signature` | no signature, or one that no secret makes over this body |
+//! | 401 | `stale_signature` | well signed, but at a time too far from now |
+//! | 403 | `forbidden` | the token or signature is good, but not for this tenant |
+//! | 404 | `not_found` | there is nothing at this path, or no source of this name |
 //! | 405 | `method_not_allowed` | not with this method |
 //! | 408 | `request_timeout` | the body did not arrive in time |
 //! | 409 | `conflict` | the event was published with other bytes; `stored_sha256`, `given_sha256` |
 //! | 413 | `payload_too_large` | the body or its payload is larger than allowed |
-//! | 415 | `unsupported_media_type` | the body is not `application/json`, or it is compressed |
+//! | 415 | `unsupported_media_type` | the body is not `application/json`, or it is compressed; of a source: it is compressed, or its media type is none |
 //! | 422 | `unknown_destination` | the tenant has no destination of this name |
 //! | 422 | `no_subscriber` | the event names no destination, and nobody subscribes to its type |
 //! | 422 | `payload_invalid` | the destination's schema refuses the payload: where in it, and which rule |
-//! | 503 | `unavailable` | the store refuses: publish the same event again |
+//! | 503 | `unavailable` | the store refuses, or a source's secret cannot be had: publish the same event again |
+//! | 503 | `overloaded` | too much is under way at once: publish the same event again |
 
 use crate::event::MAX_PAYLOAD_BYTES;
 use crate::ports::PortError;
 use crate::publish::PublishError;
 use serde_json::{Map, Value};
 use waybill_domain::fault::InvalidField;
+use waybill_domain::verify::Untrusted;
 
 /// The kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub enum Code {
     InvalidJson,
     InvalidField,
     Unauthorized,
+    InvalidSignature,
+    StaleSignature,
     Forbidden,
     NotFound,
     MethodNotAllowed,
@@ -43,15 +49,38 @@ pub enum Code {
     NoSubscriber,
     PayloadInvalid,
     Unavailable,
+    Overloaded,
 }
 
 impl Code {
+    /// Every kind, in the order of the table.
+    pub const ALL: [Self; 16] = [
+        Self::InvalidJson,
+        Self::InvalidField,
+        Self::Unauthorized,
+        Self::InvalidSignature,
+        Self::StaleSignature,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::Conflict,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::UnknownDestination,
+        Self::NoSubscriber,
+        Self::Unavailable,
+        Self::Overloaded,
+    ];
+
     /// Status and code, as the table above says.
     const fn row(self) -> (u16, &'static str) {
         match self {
             Code::InvalidJson => (400, "invalid_json"),
             Code::InvalidField => (400, "invalid_field"),
             Code::Unauthorized => (401, "unauthorized"),
+            Code::InvalidSignature => (401, "invalid_signature"),
+            Code::StaleSignature => (401, "stale_signature"),
             Code::Forbidden => (403, "forbidden"),
             Code::NotFound => (404, "not_found"),
             Code::MethodNotAllowed => (405, "method_not_allowed"),
@@ -63,6 +92,7 @@ impl Code {
             Code::NoSubscriber => (422, "no_subscriber"),
             Code::PayloadInvalid => (422, "payload_invalid"),
             Code::Unavailable => (503, "unavailable"),
+            Code::Overloaded => (503, "overloaded"),
         }
     }
 
@@ -105,6 +135,22 @@ impl Refusal {
             _ => Code::InvalidField,
         };
         Self::of_field(code, invalid)
+    }
+
+    /// A source's request says of its event what cannot be.
+    pub fn of_source(invalid: InvalidField) -> Self {
+        let code = if invalid.field == "body" { Code::InvalidJson } else { Code::InvalidField };
+        Self::of_field(code, invalid)
+    }
+
+    /// Nobody whom we trust signed the request. What is said repeats nothing of it.
+    pub fn untrusted(untrusted: &Untrusted) -> Self {
+        let code = match untrusted {
+            Untrusted::Stale { .. } => Code::StaleSignature,
+            _ => Code::InvalidSignature,
+        };
+        let field = untrusted.header().map(str::to_owned);
+        Self { field, ..Self::new(code, untrusted.to_string()) }
     }
 
     /// A well-formed event was not accepted. What a store says is for the log alone.

@@ -9,6 +9,8 @@ use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
 
 use super::*;
 
+mod sources;
+
 const CONFIG: &str = "
 [producers.billing]
 tenants = [\"acme\"]
@@ -18,6 +20,25 @@ tenants = [\"acme\", \"other\"]
 url = \"https://books.example.com/hooks\"
 secrets = [\"env:S\"]
 event_types = [\"*\"]
+[sources.game]
+tenant = \"acme\"
+scheme = \"standard-webhooks\"
+secrets = [\"env:GAME\"]
+event_id = \"header:webhook-id\"
+event_type = \"note.taken\"
+[sources.code]
+tenant = \"acme\"
+scheme = \"github\"
+secrets = [\"env:GONE\", \"env:CODE\"]
+event_id = \"/id\"
+event_type = \"header:x-github-event\"
+deadline = \"/until\"
+[sources.bare]
+tenant = \"acme\"
+scheme = \"github\"
+secrets = [\"env:GONE\", \"env:SHORT\"]
+event_id = \"/id\"
+event_type = \"a.b\"
 ";
 
 const EVENT: &str = r#"{"event_id":"e1","tenant":"acme","type":"lease.signed","payload":{"note":"✨🎉"}}"#;
@@ -28,11 +49,17 @@ struct Door {
     clock: VirtualClock,
 }
 
-struct OneToken;
+struct Known;
 
-impl Secrets for OneToken {
-    async fn resolve(&self, _: &SecretRef) -> Result<String, SecretError> {
-        Ok("right".to_owned())
+impl Secrets for Known {
+    async fn resolve(&self, reference: &SecretRef) -> Result<String, SecretError> {
+        match reference.to_string().as_str() {
+            "env:TOKEN" => Ok("right".to_owned()),
+            "env:GAME" => Ok("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".to_owned()),
+            "env:CODE" => Ok("It's a Secret to Everybody".to_owned()),
+            "env:SHORT" => Ok("too-short-for-a-secret".to_owned()),
+            _ => Err(SecretError::Missing),
+        }
     }
 }
 
@@ -50,7 +77,7 @@ impl Door {
     async fn answer_under(&self, config: Result<Arc<Config>, ConfigError>, event: &Value) -> Response {
         let publisher = Publisher { ledger: &self.ledger, queue: &self.queue, clock: &self.clock };
         let event = RawValue::from_string(event.to_string()).unwrap();
-        handle(&publisher, config, &OneToken, &event).await.unwrap()
+        handle(&publisher, config, &Known, &event).await.unwrap()
     }
 }
 
@@ -166,6 +193,11 @@ async fn other_paths_and_methods_are_answered_in_json() {
         ("/v1/events", "GET", 405),
         ("/", "GET", 404),
         ("/v1/sources/x", "POST", 404),
+        ("/v1/sources/", "POST", 404),
+        ("/v1/sources/game/x", "POST", 404),
+        ("/v1/sources/game", "GET", 405),
+        ("/v1/openapi.json", "GET", 200),
+        ("/v1/openapi.json", "POST", 405),
     ] {
         let response = door.answer(&at(path, method)).await;
         assert_eq!(response.status_code, status, "{method} {path}");

@@ -6,7 +6,7 @@
 //! value that could be a secret.
 //!
 //! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `operators`, `event_types`, `schedules`, `system`.
+//! table: `policies`, `destinations`, `producers`, `operators`, `sources` (with `schemes`), `event_types`, `schedules`, `system`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ mod policies;
 mod producers;
 mod schedules;
 mod reader;
+mod schemes;
+mod sources;
 mod syntax;
 mod system;
 
@@ -38,12 +40,14 @@ pub use fault::ConfigFault;
 pub use files::bundle;
 
 use fault::Faults;
-use reader::{Keys, Section};
+use reader::{Entry, Keys, Section};
+use sources::Destinations;
 
 const KEYS: Keys = Keys {
     built: &[
         "policies",
         "producers",
+        "sources",
         "event_types",
         "destinations",
         "operators",
@@ -51,7 +55,7 @@ const KEYS: Keys = Keys {
         "schedules",
         "files",
     ],
-    later: &["sources"],
+    later: &[],
 };
 
 /// What a configuration may say depends on where it is used.
@@ -108,9 +112,10 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let files = files::Files::of(root);
     let mut schemas = BTreeMap::new();
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
-    for entry in root.tables("destinations") {
-        let schema = destinations::schema(&entry, &files);
-        if let Some(destination) = destinations::read(&entry, &policies, rules) {
+    let written = root.tables("destinations");
+    for entry in &written {
+        let schema = destinations::schema(entry, &files);
+        if let Some(destination) = destinations::read(entry, &policies, rules) {
             schemas.extend(schema.map(|schema| (destination.name.clone(), Arc::new(schema))));
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
@@ -123,6 +128,9 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     }
     let producers = root.tables("producers");
     let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();
+    let known = Destinations { written: written.iter().map(Entry::name).collect(), read: &destinations };
+    let sources = root.tables("sources");
+    let sources = sources.iter().filter_map(|entry| sources::read(entry, &known, rules)).collect();
     let operators = root.tables("operators").iter().filter_map(operators::read).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
@@ -133,6 +141,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
         destinations,
         schemas,
         producers,
+        sources,
         event_types,
         schedules,
         operators,

@@ -1,5 +1,7 @@
-//! `[producers.NAME]`: who may publish over HTTP, for which tenants, with which bearer tokens.
+//! `[producers.NAME]`: who may publish over HTTP, for which tenants, with which bearer tokens or
+//! Standard Webhooks signatures.
 
+use waybill_domain::destination::SecretRef;
 use waybill_domain::identity::DestinationName;
 
 use super::Rules;
@@ -7,17 +9,30 @@ use super::destinations::{secret, tenants};
 use super::reader::{Entry, Keys};
 use crate::config::Producer;
 
-const KEYS: Keys = Keys { built: &["tenants", "tokens"], later: &[] };
+const KEYS: Keys = Keys { built: &["tenants", "tokens", "secrets"], later: &[] };
 
 const TOKENS_RULE: &str = "at least one reference such as \"env:BILLING_TOKEN\", two while rotating";
+
+const SECRETS_RULE: &str = "at least one reference such as \"env:BILLING_SECRET\", two while rotating";
 
 pub(super) fn read(entry: &Entry<'_, '_>, rules: Rules) -> Option<(String, Producer)> {
     // Producers and destinations are named by the same rule.
     let name = entry.parsed_name(|name| DestinationName::parse(name).map_err(|i| i.of("producer")));
     let section = entry.as_section(&KEYS)?;
     let tenants = tenants(&section);
-    let tokens = section
-        .require("tokens", TOKENS_RULE)
-        .and_then(|entry| entry.parsed_list(1, 2, TOKENS_RULE, |item| secret(item, rules)));
-    Some((name?.as_str().to_owned(), Producer { tenants: tenants?, tokens: tokens? }))
+    let (mut tokens, mut signing) = (Vec::new(), Vec::new());
+    let sound = [
+        section.set("tokens", &mut tokens, |entry| references(entry, TOKENS_RULE, rules)),
+        section.set("secrets", &mut signing, |entry| references(entry, SECRETS_RULE, rules)),
+    ];
+    if section.get("tokens").is_none() && section.get("secrets").is_none() {
+        section.missing("tokens", "tokens, or secrets that verify its signatures");
+        return None;
+    }
+    let producer = Producer { tenants: tenants?, tokens, secrets: signing };
+    (!sound.contains(&false)).then_some((name?.as_str().to_owned(), producer))
+}
+
+fn references(entry: &Entry<'_, '_>, rule: &str, rules: Rules) -> Option<Vec<SecretRef>> {
+    entry.parsed_list(1, 2, rule, |item| secret(item, rules))
 }

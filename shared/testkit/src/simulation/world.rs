@@ -129,6 +129,7 @@ fn config(destinations: Vec<Destination>) -> Config {
         schedules: Vec::new(),
         applied_at: None,
         producers: BTreeMap::new(),
+        sources: BTreeMap::new(),
         event_types: Vec::new(),
         system: System::default(),
         operators: BTreeMap::new(),

@@ -1,0 +1,126 @@
+//! Callers that are slow, many or large, on a clock of the test's own.
+
+use bytes::Bytes;
+use tokio::io::{DuplexStream, duplex};
+use tokio::time::{Instant, sleep};
+use waybill_domain::address::Locality;
+use waybill_service::acts::Desk;
+use waybill_service::config_file::Rules;
+use waybill_service::source::LONGEST_HOLD;
+use waybill_system::{SystemClock, SystemDice};
+
+use super::super::Source;
+use super::super::room::Room;
+use super::*;
+
+const CONFIG: &str = "
+[destinations.d]
+tenants = [\"acme\"]
+url = \"https://hooks.example.com/in\"
+secrets = [\"env:S\"]
+event_types = [\"*\"]
+";
+
+/// A conversation of this machine with a door that has room for so many bytes, and its folder.
+async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = waybill_embedded::EmbeddedStore::open(&folder.path().join("w.db"), SystemClock).unwrap();
+    let rules = Rules::from(Locality::AllowLocal);
+    let desk = Desk { office: &store, clock: &SystemClock, dice: &SystemDice };
+    desk.apply(CONFIG, rules, "test", "a test").await.unwrap();
+    let source = Arc::new(Source::new(store.clone(), rules, SystemClock, LONGEST_HOLD));
+    // Read before a caller comes: what is waited for is the caller, and nothing else.
+    source.current().await.unwrap();
+    let door = Ingest { store, source, locality: Locality::AllowLocal, room: Room::of(room) };
+    let (ours, theirs) = duplex(64 * 1024);
+    let (trigger, stop) = Stop::new();
+    tokio::spawn(async move {
+        converse(theirs, "127.0.0.1:5000".parse().unwrap(), Arc::new(door), stop).await;
+        drop(trigger);
+    });
+    (ours, folder)
+}
+
+fn head(length: usize) -> String {
+    format!(
+        "POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n"
+    )
+}
+
+/// What the door says until it hangs up, and after how long.
+async fn rest(mut stream: DuplexStream) -> (String, Duration) {
+    let began = Instant::now();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.unwrap();
+    (said, began.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_no_head_is_hung_up_on() {
+    let (stream, _folder) = talk(1024).await;
+    let (said, after) = rest(stream).await;
+    assert_eq!((said.as_str(), after.as_secs()), ("", 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_a_head_byte_by_byte_is_hung_up_on_too() {
+    let (mut stream, _folder) = talk(1024).await;
+    let began = Instant::now().await;
+    for byte in head(2).bytes() {
+        sleep(Duration::from_secs(1)).await;
+        if stream.write_all(&[byte]).await.is_err() {
+            break;
+        }
+    }
+    assert!((10..=12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_a_body_byte_by_byte_is_told_that_it_is_late() {
+    let (mut stream, _folder) = talk(1024).await;
+    stream.write_all(head(1000).as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    tokio::spawn(async move {
+        while writing.write_all(b" ").await.is_ok() {
+            sleep(Duration::from_secs(1)).await;
+        }
+    });
+    let began = Instant::now();
+    let mut said = vec![0; 4096];
+    let length = reading.read(&mut said).await.unwrap();
+    let said = String::from_utf8_lossy(&said[..length]);
+    assert!(said.starts_with("HTTP/1.1 408 ") && said.contains("request_timeout"), "{said}");
+    // The body's own time, and a while of reading past it so that the answer arrives.
+    assert_eq!(began.elapsed().as_secs(), 35);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_there_is_no_room_for_is_refused_and_room_is_given_back() {
+    let (mut stream, _folder) = talk(100).await;
+    for (length, status) in [(101, "503"), (100, "400"), (101, "503"), (100, "400")] {
+        stream.write_all(head(length).as_bytes()).await.unwrap();
+        stream.write_all(&vec![b' '; length]).await.unwrap();
+        let mut said = vec![0; 4096];
+        let got = stream.read(&mut said).await.unwrap();
+        let said = String::from_utf8_lossy(&said[..got]);
+        assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{length}: {said}");
+        assert_eq!(said.contains("overloaded") && said.contains("retry-after: 1"), status == "503", "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_one_too_many_is_told_so() {
+    let (mut ours, theirs) = duplex(64 * 1024);
+    let telling = tokio::spawn(turn_away(theirs));
+    ours.write_all(head(2).as_bytes()).await.unwrap();
+    let mut said = vec![0; 4096];
+    let got = ours.read(&mut said).await.unwrap();
+    let said = String::from_utf8_lossy(&said[..got]).into_owned();
+    drop(ours);
+    telling.await.unwrap().unwrap();
+    assert!(said.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{said}");
+    let (_, body) = said.split_once("\r\n\r\n").unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&Bytes::from(body.to_owned())).unwrap();
+    assert_eq!(body["error"]["code"], "overloaded");
+}
