@@ -12,5 +12,6 @@ mod losses;
 mod publishing;
 mod schedules;
 mod schemas;
+mod site;
 mod timing;
 mod world;

@@ -10,3 +10,4 @@ mod look_ups;
 mod schedules;
 mod transitions;
 mod vectors;
+mod zones;

@@ -24,6 +24,7 @@ pub mod files;
 
 mod destinations;
 mod event_types;
+mod json;
 mod nearest;
 mod policies;
 mod producers;
