@@ -1,156 +1,16 @@
 //! Hours of virtual time: a queue that loses and doubles messages, long waits, and clocks that are wrong.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
-use waybill_domain::delivery::{Record, State};
+use waybill_domain::delivery::State;
 use waybill_domain::identity::DeliveryId;
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::event::Event;
-use waybill_service::ports::{Clock as _, Inbox as _, Ports};
-use waybill_service::publish::Publisher;
-use waybill_service::reconcile::{Reconciler, TickLimits};
-use waybill_testkit::clock::{SkewedClock, VirtualClock};
-use waybill_testkit::dice::{Lots, SeededDice};
-use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueEvent};
-use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
+use waybill_service::ports::Clock as _;
+use waybill_testkit::dice::Lots;
+use waybill_testkit::scripted::Reaction;
 
-use crate::world::{World, event, key, with};
+use crate::site::{MINUTE, Mischief, Site};
+use crate::world::{event, key, with};
 
-const MINUTE: DurationMs = DurationMs::from_secs(60);
 const HOUR: DurationMs = DurationMs::from_secs(3600);
-
-/// One worker, and a reconciler that ticks every minute of true time; each with a clock of its own.
-struct Site {
-    world: World,
-    reconciler: SkewedClock,
-    worker: Ports<MemoryLedger, MemoryQueue, ScriptedRecipient<SkewedClock>, SkewedClock, SeededDice>,
-    next_tick: TimeMs,
-    /// Messages that were sent so far.
-    sent: usize,
-    /// What happens to the n-th message that is sent.
-    mischief: fn(usize) -> Mischief,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mischief {
-    None,
-    Lost,
-    Doubled,
-}
-
-impl Site {
-    fn new(worker_ms: i64, reconciler_ms: i64) -> Self {
-        let world = World::new();
-        let clock = SkewedClock::of(&world.clock, worker_ms);
-        let worker = Ports {
-            ledger: world.ports.ledger.clone(),
-            queue: world.ports.queue.clone(),
-            recipient: world.ports.recipient.reached_by("worker", clock.clone()),
-            clock,
-            dice: SeededDice::new("worker", 7),
-        };
-        let reconciler = SkewedClock::of(&world.clock, reconciler_ms);
-        Self {
-            next_tick: world.clock.now(),
-            world,
-            reconciler,
-            worker,
-            sent: 0,
-            mischief: |_| Mischief::None,
-        }
-    }
-
-    fn clock(&self) -> &VirtualClock {
-        &self.world.clock
-    }
-
-    fn block<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
-        loop {
-            match future.as_mut().poll(&mut context) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => {
-                    self.clock().set(self.clock().next_wait().expect("it waits for the clock"));
-                }
-            }
-        }
-    }
-
-    /// Published at a machine whose clock is right.
-    fn publish(&mut self, json: &str, reactions: impl IntoIterator<Item = Reaction>) -> DeliveryId {
-        let event = Event::parse(json.as_bytes()).unwrap();
-        let Ports { ledger, queue, .. } = &self.worker;
-        let publisher = Publisher { ledger, queue, clock: self.clock() };
-        let published = self.block(publisher.publish(&self.world.config, event)).unwrap();
-        let id = published[0].delivery_id.clone();
-        self.world.ports.recipient.react(&id, reactions);
-        self.meddle();
-        id
-    }
-
-    /// Loses and doubles what was sent since the last call.
-    fn meddle(&mut self) {
-        for happened in self.worker.queue.take_journal() {
-            let QueueEvent::Sent { message_id, .. } = happened else { continue };
-            self.sent += 1;
-            match (self.mischief)(self.sent) {
-                Mischief::None => {}
-                Mischief::Lost => assert!(self.worker.queue.lose(&message_id)),
-                Mischief::Doubled => assert!(self.worker.queue.duplicate(&message_id)),
-            }
-        }
-    }
-
-    fn work_for_what_is_visible(&mut self) -> bool {
-        let messages = self.block(self.worker.queue.receive(10, MINUTE)).unwrap();
-        for message in &messages {
-            let consumer = Consumer { ports: &self.worker };
-            let incoming = Incoming { message_id: &message.message_id, body: &message.body };
-            match self.block(consumer.consume(&self.world.config, incoming, MINUTE)) {
-                Verdict::Acknowledge => self.block(self.worker.queue.acknowledge(&message.receipt)).unwrap(),
-                Verdict::Leave { .. } => {}
-            }
-            self.meddle();
-        }
-        !messages.is_empty()
-    }
-
-    fn tick(&mut self) {
-        let Ports { ledger, queue, dice, .. } = &self.worker;
-        let reconciler = Reconciler { ledger, queue, clock: &self.reconciler, dice };
-        self.block(reconciler.tick(&self.world.config, TickLimits::default())).unwrap();
-        self.meddle();
-    }
-
-    fn run_until(&mut self, end: TimeMs) {
-        while self.clock().now() < end {
-            if self.clock().now() >= self.next_tick {
-                self.tick();
-                self.next_tick = self.clock().now().plus(MINUTE);
-            }
-            if self.work_for_what_is_visible() {
-                continue;
-            }
-            let next = self.next_tick.min(end);
-            let next = self.worker.queue.next_at().map_or(next, |at| at.min(next));
-            // What a right clock sees as due may lie ahead of a slow one: then a second is let pass.
-            self.clock().set(next.max(self.clock().now().plus(DurationMs::from_ms(1))));
-        }
-    }
-
-    fn record(&self, id: &DeliveryId) -> Record {
-        self.world.ports.ledger.peek(&key("acme", id)).unwrap()
-    }
-
-    fn sent_after(&self, id: &DeliveryId, from: TimeMs) -> Vec<DurationMs> {
-        let requests = self.world.ports.recipient.requests();
-        requests.iter().filter(|r| r.delivery_id == *id).map(|r| r.at.since(from)).collect()
-    }
-}
 
 #[test]
 fn a_queue_that_loses_and_doubles_every_tenth_message_for_an_hour_loses_no_delivery() {
@@ -332,7 +192,7 @@ fn c109_attempts_number_on_over_every_release_and_no_number_comes_twice() {
     let id = site.publish(&event("e"), (0..30).map(|_| Reaction::answer(500)));
     let policy = waybill_domain::policy::PolicyTerms { max_attempts: 5, ..Default::default() };
     let policy = waybill_domain::policy::Policy::new(policy).unwrap();
-    let mut site = Site { world: site.world.with("accounting", |d| d.policy = policy), ..site };
+    site.world.change("accounting", |d| d.policy = policy);
     let look = site.world.config.look_rules(DurationMs::from_secs(900));
     // Published before the policy changed: its first budget is that of its publish, seven.
     for cycle in 0..5 {

@@ -13,5 +13,6 @@ mod losses;
 mod publishing;
 mod schedules;
 mod schemas;
+mod site;
 mod timing;
 mod world;

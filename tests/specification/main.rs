@@ -15,3 +15,4 @@ mod sources;
 mod transitions;
 mod vectors;
 mod vendors;
+mod zones;

@@ -25,6 +25,7 @@ pub mod files;
 
 mod destinations;
 mod event_types;
+mod json;
 mod nearest;
 mod operators;
 mod policies;

@@ -140,35 +140,9 @@ impl<'f, 't> Entry<'f, 't> {
         }
     }
 
-    /// The value as JSON, for what is passed on as it is.
-    pub(super) fn as_json(&self) -> Option<serde_json::Value> {
-        use serde_json::Value;
-        match self.value {
-            DeValue::String(text) => Some(Value::from(text.as_ref())),
-            DeValue::Boolean(value) => Some(Value::from(*value)),
-            DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-                Ok(number) => Some(Value::from(number)),
-                Err(_) => self.wrong_value(&format!("is {number}"), "a whole number of 64 bits"),
-            },
-            DeValue::Float(number) => {
-                let read = number.as_str().parse().ok().and_then(serde_json::Number::from_f64);
-                let read = read.map(Value::Number);
-                read.or_else(|| self.wrong_value(&format!("is {number}"), "a number that JSON has"))
-            }
-            DeValue::Datetime(_) => {
-                self.wrong_value("is a date or a time", "JSON has none: a text in quotes")
-            }
-            DeValue::Array(_) => self.as_list()?.iter().map(Entry::as_json).collect(),
-            DeValue::Table(_) => {
-                let fields = self.as_entries()?;
-                fields.iter().map(|field| Some((field.name.to_owned(), field.as_json()?))).collect()
-            }
-        }
-    }
-
-    fn wrong_value<T>(&self, fault: &str, rule: &str) -> Option<T> {
-        self.refuse(fault, rule);
-        None
+    /// The value as it stands.
+    pub(super) fn value(&self) -> &'f DeValue<'t> {
+        self.value
     }
 
     /// Reports a fault of the key or its value.

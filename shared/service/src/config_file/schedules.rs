@@ -12,6 +12,7 @@ use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing};
 use waybill_domain::time::DurationMs;
 
 use super::destinations::tenants;
+use super::json;
 use super::reader::{Entry, Keys, Section};
 use crate::config::{EventTypeRules, Schedule};
 
@@ -93,7 +94,9 @@ fn read_one(
     };
     let mut catch_up = USUAL_CATCH_UP;
     let sound = section.set("catch_up", &mut catch_up, |entry| entry.parsed(span));
-    let payload = section.require("payload", "a table, or any value that JSON has").and_then(|e| e.as_json());
+    let payload = section
+        .require("payload", "a table, or any value that JSON has")
+        .and_then(|entry| json::read(&entry));
     Some(Schedule {
         name: name?.as_str().to_owned(),
         timing: timing?,
