@@ -8,6 +8,9 @@ AWS_LOCAL_CONFIG ?= waybill.example.toml
 AWS_LOCAL_PROFILE ?= dev
 AWS_LOCAL_BINARIES := $(abspath $(or $(CARGO_TARGET_DIR),target))/$(patsubst dev,debug,$(AWS_LOCAL_PROFILE))
 
+# What `make measure` measures: what `make package` leaves for this machine's kind.
+PACKAGES ?= target/package/$(patsubst aarch64,arm64,$(shell uname -m))
+
 AWS_VENV := .cache/aws-venv
 CHECK_VENV := .cache/check-venv
 PACKAGE_VENV := .cache/package-venv
@@ -15,7 +18,7 @@ TERRAFORM_IN := infra/local/terraform.sh
 FUNCTIONS := ingest consumer reconciler
 FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
 
-.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs package
+.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs measure package
 
 test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
 	$(TERRAFORM_IN) infra fmt -check -diff -recursive
@@ -53,6 +56,9 @@ test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: ex
 costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered event, measured on a local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
 		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture
+
+measure: ## Size, cold start, CPU per record and memory of the packaged functions: make measure PACKAGES=…
+	python3 infra/local/measure.py $(PACKAGES)
 
 package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package
 	infra/local/package.sh $(PACKAGE_VENV) $(FUNCTIONS)

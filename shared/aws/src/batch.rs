@@ -153,18 +153,21 @@ mod tests {
     #[test]
     fn messages_go_together_up_to_ten_and_one_mebibyte() {
         const KIB: usize = 1024;
-        let rows: [(&str, Vec<usize>, &[Range<usize>]); 8] = [
+        let rows: [(&str, Vec<usize>, &[usize]); 8] = [
             ("nothing", vec![], &[]),
-            ("one", vec![500], &[0..1]),
-            ("ten small ones", vec![900; 10], &[0..10]),
-            ("eleven", vec![900; 11], &[0..10, 10..11]),
-            ("exactly the limit", vec![256 * KIB; 4], &[0..4]),
-            ("a byte over it", vec![256 * KIB, 256 * KIB, 256 * KIB, 256 * KIB + 1], &[0..3, 3..4]),
-            ("one over the limit goes alone", vec![1, MOST_BYTES + 1, 1], &[0..1, 1..2, 2..3]),
-            ("one of the whole limit goes alone", vec![1, MOST_BYTES, 0], &[0..1, 1..3]),
+            ("one", vec![500], &[1]),
+            ("ten small ones", vec![900; 10], &[10]),
+            ("eleven", vec![900; 11], &[10, 1]),
+            ("exactly the limit", vec![256 * KIB; 4], &[4]),
+            ("a byte over it", vec![256 * KIB, 256 * KIB, 256 * KIB, 256 * KIB + 1], &[3, 1]),
+            ("one over the limit goes alone", vec![1, MOST_BYTES + 1, 1], &[1, 1, 1]),
+            ("one of the whole limit goes alone", vec![1, MOST_BYTES, 0], &[1, 2]),
         ];
         for (name, sizes, expected) in rows {
-            assert_eq!(flushes(&sizes), expected, "{name}");
+            let flushes = flushes(&sizes);
+            assert_eq!(flushes.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), expected, "{name}");
+            let places: Vec<usize> = flushes.into_iter().flatten().collect();
+            assert_eq!(places, (0..sizes.len()).collect::<Vec<_>>(), "{name}");
         }
     }
 }
