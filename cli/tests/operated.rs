@@ -1,5 +1,7 @@
 //! `waybill serve` while its operators work: what they decide bites without a restart.
 
+#![allow(clippy::unwrap_used, reason = "only tests are built with this")]
+
 mod support;
 
 use std::time::{Duration, Instant};
