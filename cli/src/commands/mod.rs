@@ -82,7 +82,7 @@ impl CommandLine {
                 Command::Publish(arguments) => publish::run(&globals, arguments).await,
                 Command::Deliveries(command) => deliveries::run(&globals, command).await,
                 Command::DeadLetters(command) => dead_letters::run(&globals, command).await,
-                Command::Rehearse(arguments) => crate::rehearse::run(globals.output, arguments).await,
+                Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,
             }
         });
