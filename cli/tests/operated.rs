@@ -144,6 +144,22 @@ fn a_hold_stops_sending_and_lifting_it_releases_what_waited() {
 }
 
 #[test]
+fn what_was_held_and_lifted_between_two_looks_does_not_wait_for_the_next_minute() {
+    let recipient = Recipient::start(|_, _| (200, Duration::ZERO));
+    let home = Home::with(&recipient.url, "");
+    let operator = Operator::at(&home);
+    let hold = operator.hold("d");
+    let serving = home.serve(&["--allow-local"]);
+    // The first round has been made; now the hold is another, and soon gone.
+    operator.lift(&hold);
+    let hold = operator.hold("d");
+    serving.publish(event("e1"));
+    wait_for("it is held", &home, || home.deliveries()[0]["hold"].is_object());
+    operator.lift(&hold);
+    wait_for("what was lifted", &home, || recipient.requests().len() == 1);
+}
+
+#[test]
 fn a_hold_outlives_a_restart() {
     let recipient = Recipient::start(|_, _| (200, Duration::ZERO));
     let home = Home::with(&recipient.url, "");

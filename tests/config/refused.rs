@@ -31,7 +31,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         (
             "[destination.x]",
             &["line 5: destination: is not a key; did you mean \"destinations\"? \
-               (one of policies, producers, event_types, destinations, system)"],
+               (one of policies, producers, event_types, destinations, operators, system)"],
         ),
         (
             "[policies.fast]\nmax_attempt = 3",
@@ -73,10 +73,10 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         );
         assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
     }
-    for table in ["sources", "schedules", "operators"] {
+    for table in ["sources", "schedules"] {
         let expected = format!(
             "line 5: {table}: is known, but not built in this version \
-             (one of policies, producers, event_types, destinations, system)"
+             (one of policies, producers, event_types, destinations, operators, system)"
         );
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }
