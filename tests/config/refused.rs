@@ -40,7 +40,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         ),
         (
             "[system]\nstale = \"1m\"",
-            &["line 6: system.stale: is not a key (one of stale_after, rescue_window)"],
+            &["line 6: system.stale: is not a key (one of stale_after, rescue_window, max_redrives)"],
         ),
         (
             "[event_types.\"a.*\"]\nrequire-deadline = true",
@@ -87,13 +87,9 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
                (\"retry\" or \"hold\")"],
         ),
         (
-            "[system]\nmax_redrives = 3\nretain_days = 90",
-            &[
-                "line 6: system.max_redrives: is known, but not built in this version \
-                 (one of stale_after, rescue_window)",
-                "line 7: system.retain_days: is known, but not built in this version \
-                 (one of stale_after, rescue_window)",
-            ],
+            "[system]\nretain_days = 90",
+            &["line 6: system.retain_days: is known, but not built in this version \
+                 (one of stale_after, rescue_window, max_redrives)"],
         ),
         (
             "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"ssm:/x\", \"secretsmanager:y\"]",
