@@ -40,7 +40,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         ),
         (
             "[system]\nstale = \"1m\"",
-            &["line 6: system.stale: is not a key (one of stale_after, rescue_window)"],
+            &["line 6: system.stale: is not a key (one of stale_after, rescue_window, max_redrives)"],
         ),
         (
             "[event_types.\"a.*\"]\nrequire-deadline = true",

@@ -57,6 +57,7 @@ macro_rules! ledger_exam {
             dead_letters_are_summed_up_by_reason,
             dead_letters_are_listed_oldest_first,
             a_dead_letter_that_was_released_is_none,
+            a_dead_letter_that_a_person_ended_is_none,
         ]);
     };
 }
