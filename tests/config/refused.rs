@@ -31,7 +31,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         (
             "[destination.x]",
             &["line 5: destination: is not a key; did you mean \"destinations\"? \
-               (one of policies, producers, event_types, destinations, system)"],
+               (one of policies, producers, event_types, destinations, operators, system)"],
         ),
         (
             "[policies.fast]\nmax_attempt = 3",
@@ -40,7 +40,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
         ),
         (
             "[system]\nstale = \"1m\"",
-            &["line 6: system.stale: is not a key (one of stale_after, rescue_window)"],
+            &["line 6: system.stale: is not a key (one of stale_after, rescue_window, max_redrives)"],
         ),
         (
             "[event_types.\"a.*\"]\nrequire-deadline = true",
@@ -73,10 +73,10 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
         );
         assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
     }
-    for table in ["sources", "schedules", "operators"] {
+    for table in ["sources", "schedules"] {
         let expected = format!(
             "line 5: {table}: is known, but not built in this version \
-             (one of policies, producers, event_types, destinations, system)"
+             (one of policies, producers, event_types, destinations, operators, system)"
         );
         assert_eq!(faults(&format!("{DESTINATION}[{table}.x]\n")), [expected]);
     }
@@ -87,13 +87,9 @@ fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
                (\"retry\" or \"hold\")"],
         ),
         (
-            "[system]\nmax_redrives = 3\nretain_days = 90",
-            &[
-                "line 6: system.max_redrives: is known, but not built in this version \
-                 (one of stale_after, rescue_window)",
-                "line 7: system.retain_days: is known, but not built in this version \
-                 (one of stale_after, rescue_window)",
-            ],
+            "[system]\nretain_days = 90",
+            &["line 6: system.retain_days: is known, but not built in this version \
+               (one of stale_after, rescue_window, max_redrives)"],
         ),
         (
             "[producers.p]\ntenants = [\"acme\"]\ntokens = [\"ssm:/x\", \"secretsmanager:y\"]",
@@ -241,4 +237,34 @@ fn all_faults_of_a_file_are_told_at_once_in_the_order_of_its_lines() {
                 secrets = [\"oops\"]\ncolour = 1\n[system]\nstale_after = 5\n";
     let lines: Vec<String> = faults(text).iter().map(|f| f.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(lines, ["line 2", "line 4", "line 5", "line 6", "line 7", "line 9"]);
+}
+
+#[test]
+fn an_operator_has_a_name_of_their_own_and_tenants() {
+    check(&[
+        (
+            "[operators.maria]",
+            &["line 5: operators.maria.tenants: is missing (at least one tenant, each once)"],
+        ),
+        (
+            "[operators.automation]\ntenants = [\"*\"]",
+            &["line 5: operators.automation: is automation's own name (a person's or a role's name)"],
+        ),
+        (
+            "[operators.maria]\ntenants = [\"acme\", \"*\"]",
+            &["line 6: operators.maria.tenants[1]: has '*' at byte 0 (1 to 64 of A-Z a-z 0-9 . _ -)"],
+        ),
+        (
+            "[operators.maria]\ntenants = []",
+            &["line 6: operators.maria.tenants: is empty (at least one tenant, each once)"],
+        ),
+        (
+            "[operators.maria]\ntenants = \"*\"",
+            &["line 6: operators.maria.tenants: is a text (a list in square brackets)"],
+        ),
+        (
+            "[operators.maria]\ntenants = [\"*\"]\nrole = 1",
+            &["line 7: operators.maria.role: is not a key (one of tenants)"],
+        ),
+    ]);
 }
