@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "only tests are built with this")]
 
 pub(crate) mod http;
+pub(crate) mod office;
 pub(crate) mod recipient;
 
 use std::fs;
@@ -63,6 +64,7 @@ impl Home {
             .env("BILLING_TOKEN", TOKEN)
             .env("EMPTY_TOKEN", "")
             .env_remove("RUST_LOG")
+            .env_remove("WAYBILL_OPERATOR")
             .env_remove("WAYBILL_TABLE");
         command
     }
