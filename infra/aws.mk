@@ -15,7 +15,7 @@ TERRAFORM_IN := infra/local/terraform.sh
 FUNCTIONS := ingest consumer reconciler
 FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
 
-.PHONY: test-infra check-infra functions aws-local aws-local-down test-aws package
+.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs package
 
 test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
 	$(TERRAFORM_IN) infra fmt -check -diff -recursive
@@ -34,6 +34,9 @@ check-infra: $(CHECK_VENV)/installed ## Checkov over the Terraform; every skip h
 functions: ## Build the functions for this machine
 	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) $(FUNCTION_PACKAGES)
 
+command-line-aws: ## Build the command line with both backends
+	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) --package waybill --features aws
+
 aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Docker, or on AWS_ENDPOINT_URL
 	$(AWS_VENV)/bin/python infra/local/local_aws.py up --port $(AWS_LOCAL_PORT) \
 		--binaries $(AWS_LOCAL_BINARIES) --config $(AWS_LOCAL_CONFIG)
@@ -41,11 +44,15 @@ aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Doc
 aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
-test-aws: functions $(AWS_VENV)/installed ## On a local AWS: the exams of ledger and queue, costs, and the deployed functions
+test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: exams of ledger and queue, costs, deployed functions, command line, rehearsals
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
 		$(CARGO) test --locked --package waybill-tests-aws --features aws-local
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
+
+costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered event, measured on a local AWS
+	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
+		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture
 
 package: $(PACKAGE_VENV)/installed ## Zips for Lambda, both architectures, under target/package
 	infra/local/package.sh $(PACKAGE_VENV) $(FUNCTIONS)

@@ -47,3 +47,8 @@ output "kms_key_arn" {
   description = "The key under which everything is encrypted."
   value       = local.kms_key_arn
 }
+
+output "operator_policies" {
+  description = "The policies for operators, to be attached to the roles of your people: operator-TENANT for each of operator_tenants, and operator-across-tenants."
+  value       = { for name, policy in aws_iam_policy.operator : name => policy.arn }
+}

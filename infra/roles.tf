@@ -28,6 +28,12 @@ locals {
         Resource = [aws_dynamodb_table.ledger.arn]
       },
       {
+        Sid      = "ReadHolds"
+        Effect   = "Allow"
+        Action   = ["dynamodb:Query"]
+        Resource = ["${aws_dynamodb_table.ledger.arn}/index/held"]
+      },
+      {
         Sid      = "SendWakeUps"
         Effect   = "Allow"
         Action   = ["sqs:SendMessage"]
@@ -49,6 +55,12 @@ locals {
 
     # Fed by the queue; claims, sends, settles, hands off.
     consumer = [
+      {
+        Sid      = "ReadHolds"
+        Effect   = "Allow"
+        Action   = ["dynamodb:Query"]
+        Resource = ["${aws_dynamodb_table.ledger.arn}/index/held"]
+      },
       {
         Sid      = "BeFedByTheQueue"
         Effect   = "Allow"
@@ -94,7 +106,7 @@ locals {
         Sid      = "AskIndexes"
         Effect   = "Allow"
         Action   = ["dynamodb:Query"]
-        Resource = [for index in ["open", "held"] : "${aws_dynamodb_table.ledger.arn}/index/${index}"]
+        Resource = [for index in ["open", "held", "dead"] : "${aws_dynamodb_table.ledger.arn}/index/${index}"]
       },
       {
         Sid      = "HandOff"
@@ -107,6 +119,12 @@ locals {
         Effect   = "Allow"
         Action   = ["s3:GetObject"]
         Resource = [local.configuration_arn]
+      },
+      {
+        Sid      = "SweepDeadLetters"
+        Effect   = "Allow"
+        Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"]
+        Resource = [aws_sqs_queue.dead_letters.arn]
       },
       {
         Sid      = "ReportFailedMinutes"

@@ -323,6 +323,17 @@ variable "ingest_burst" {
   }
 }
 
+variable "operator_tenants" {
+  description = "Tenants that have operators of their own: for each, a policy that holds whoever has it to this tenant. A policy across tenants is made in any case."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for tenant in var.operator_tenants : can(regex("^[A-Za-z0-9._-]{1,64}$", tenant))])
+    error_message = "operator_tenants: each 1 to 64 of A-Z a-z 0-9 . _ -"
+  }
+}
+
 # --- local development ------------------------------------------------------------------------
 
 variable "emulator" {

@@ -1,5 +1,7 @@
 //! `waybill serve` while its operators work: what they decide bites without a restart.
 
+#![allow(clippy::unwrap_used, reason = "only tests are built with this")]
+
 mod support;
 
 use std::time::{Duration, Instant};
@@ -139,6 +141,22 @@ fn a_hold_stops_sending_and_lifting_it_releases_what_waited() {
     home.wait_until_all_ended(6);
     assert_eq!(operator.audited(), ["config_applied", "hold_added", "hold_lifted"]);
     assert_eq!(serving.stop(), 0);
+}
+
+#[test]
+fn what_was_held_and_lifted_between_two_looks_does_not_wait_for_the_next_minute() {
+    let recipient = Recipient::start(|_, _| (200, Duration::ZERO));
+    let home = Home::with(&recipient.url, "");
+    let operator = Operator::at(&home);
+    let hold = operator.hold("d");
+    let serving = home.serve(&["--allow-local"]);
+    // The first round has been made; now the hold is another, and soon gone.
+    operator.lift(&hold);
+    let hold = operator.hold("d");
+    serving.publish(event("e1"));
+    wait_for("it is held", &home, || home.deliveries()[0]["hold"].is_object());
+    operator.lift(&hold);
+    wait_for("what was lifted", &home, || recipient.requests().len() == 1);
 }
 
 #[test]

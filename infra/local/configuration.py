@@ -2,12 +2,13 @@
 
     python infra/local/configuration.py waybill.toml
 
-As `ConfigStore::apply` in shared/aws does it, but unchecked: run `waybill config check` first. Functions
-refuse a faulty one and stay with what they have. Region and credentials are taken as by every AWS
+For local trials: unchecked, and without an entry in the audit, as nobody's act; `waybill config apply
+--backend aws` does it properly. Functions refuse a faulty one and stay with what they have. Region and credentials are taken as by every AWS
 tool, the names from WAYBILL_TABLE and WAYBILL_BUCKET.
 """
 
 import hashlib
+import json
 import os
 import sys
 from datetime import datetime, timezone
@@ -22,13 +23,20 @@ def put(s3, dynamodb, table, bucket, document):
     name = f"config/{revision}.toml"
     s3.put_object(Bucket=bucket, Key=name, Body=document.encode())
     now = datetime.now(timezone.utc)
+    before = dynamodb.get_item(
+        TableName=table, Key={"pk": {"S": "CONFIG"}, "sk": {"S": "CURRENT"}}, ConsistentRead=True,
+    ).get("Item")
+    number = int(before["number"]["N"]) + 1 if before else 1
+    at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    in_force = json.dumps({
+        "number": number, "revision": revision,
+        "signed": {"by": "infra/local/configuration.py", "at": at, "why": "a local trial"},
+    })
     # The history first: what was in force can always be told.
-    for sort in (f"REVISION#{int(now.timestamp() * 1000):015}#{revision}", "CURRENT"):
-        item = {
-            "pk": "CONFIG", "sk": sort, "revision": revision, "document": name,
-            "applied_at": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        }
-        dynamodb.put_item(TableName=table, Item={key: {"S": value} for key, value in item.items()})
+    for sort in (f"REVISION#{number:020}", "CURRENT"):
+        dynamodb.put_item(TableName=table, Item={
+            "pk": {"S": "CONFIG"}, "sk": {"S": sort}, "number": {"N": str(number)}, "in_force": {"S": in_force},
+        })
     return revision
 
 

@@ -188,6 +188,7 @@ run "no_role_has_more_than_it_takes" {
       }) == jsonencode({
       ingest = {
         Ledger            = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        ReadHolds         = ["dynamodb:Query"]
         SendWakeUps       = ["sqs:SendMessage"]
         StorePayloads     = ["s3:PutObject"]
         ReadConfiguration = ["s3:GetObject"]
@@ -198,6 +199,7 @@ run "no_role_has_more_than_it_takes" {
         BeFedByTheQueue              = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
         HandOff                      = ["sqs:SendMessage"]
         Ledger                       = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        ReadHolds                    = ["dynamodb:Query"]
         ReadPayloadsAndConfiguration = ["s3:GetObject"]
         TellMissingPayloads          = ["s3:ListBucket"]
         WriteLog                     = ["logs:CreateLogStream", "logs:PutLogEvents"]
@@ -208,6 +210,7 @@ run "no_role_has_more_than_it_takes" {
         AskIndexes          = ["dynamodb:Query"]
         HandOff             = ["sqs:SendMessage"]
         ReadConfiguration   = ["s3:GetObject"]
+        SweepDeadLetters    = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"]
         ReportFailedMinutes = ["sqs:SendMessage"]
         WriteLog            = ["logs:CreateLogStream", "logs:PutLogEvents"]
         UseKey              = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]

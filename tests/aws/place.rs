@@ -3,14 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
-    ProjectionType, ScalarAttributeType,
-};
 use aws_sdk_s3::types::CreateBucketConfiguration;
 use waybill_aws::Clients;
 use waybill_aws::clients::Limits;
-use waybill_aws::table::{INDEXES, PK, SK};
+use waybill_aws::trial::make_table;
 
 /// Clients of the local AWS. Tests never speak to a real one.
 pub async fn clients() -> Clients {
@@ -31,37 +27,7 @@ pub fn name(of: &str) -> String {
 /// A table with the keys and indexes of the ledger.
 pub async fn table(clients: &Clients) -> String {
     let name = name("ledger");
-    let key = |attribute: &str, kind| {
-        KeySchemaElement::builder().attribute_name(attribute).key_type(kind).build().unwrap()
-    };
-    let text = |attribute: &str| {
-        let definition = AttributeDefinition::builder().attribute_name(attribute);
-        definition.attribute_type(ScalarAttributeType::S).build().unwrap()
-    };
-    let mut making = clients
-        .dynamo
-        .create_table()
-        .table_name(&name)
-        .billing_mode(BillingMode::PayPerRequest)
-        .attribute_definitions(text(PK))
-        .attribute_definitions(text(SK))
-        .key_schema(key(PK, KeyType::Hash))
-        .key_schema(key(SK, KeyType::Range));
-    for index in INDEXES {
-        let keys_only = Projection::builder().projection_type(ProjectionType::KeysOnly).build();
-        let made = GlobalSecondaryIndex::builder()
-            .index_name(index.name)
-            .key_schema(key(index.partition, KeyType::Hash))
-            .key_schema(key(index.sort, KeyType::Range))
-            .projection(keys_only)
-            .build()
-            .unwrap();
-        making = making
-            .global_secondary_indexes(made)
-            .attribute_definitions(text(index.partition))
-            .attribute_definitions(text(index.sort));
-    }
-    making.send().await.unwrap();
+    make_table(clients, &name).await.unwrap();
     name
 }
 

@@ -5,13 +5,17 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use tempfile::TempDir;
+use waybill_domain::audit::{Fault, Verification};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::DurationMs;
 use waybill_embedded::{EmbeddedStore, MOVED_BY, OpenError, REDRIVE_POLICY, SCHEMA_VERSION};
+use waybill_service::office::Office as _;
 use waybill_service::ports::{
     Applied, Burial, Catalogue, Created, Cursor, Filter, Inbox, Ledger, Outgoing, PortError, Queue,
 };
+use waybill_service::sweep::DeadLetterBox as _;
 use waybill_testkit::clock::VirtualClock;
+use waybill_testkit::conformance::desk::*;
 use waybill_testkit::conformance::fixture::*;
 
 type Store = EmbeddedStore<VirtualClock>;
@@ -277,4 +281,65 @@ async fn a_message_moved_back_is_a_new_one_with_its_body_and_attributes() {
     let dead = store.dead_letter_messages(10).await.unwrap();
     assert_eq!(dead[0].attributes["reason"], "undecodable");
     assert_eq!(dead[0].attributes[MOVED_BY], REDRIVE_POLICY);
+}
+
+#[tokio::test]
+async fn a_look_at_a_few_of_many_dead_letters_gets_round_to_all_of_them() {
+    let file = File::new();
+    let store = file.open();
+    for body in ["a", "b", "c", "d", "e"] {
+        store.bury(Burial { body: body.to_owned(), attributes: Vec::new() }).await.unwrap();
+    }
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let looked_at = store.take(2, DurationMs::from_secs(120)).await.unwrap();
+        for message in looked_at {
+            store.show(&message.receipt).await.unwrap();
+            seen.push(message.body);
+        }
+        file.clock.advance(DurationMs::from_secs(3600));
+    }
+    assert_eq!(seen, ["a", "b", "c", "d", "e", "a"]);
+    // A person who browses sees them in the order in which they came.
+    let lying = store.dead_letter_messages(10).await.unwrap();
+    assert_eq!(lying.iter().map(|dead| dead.body.as_str()).collect::<String>(), "abcde");
+}
+
+#[tokio::test]
+async fn the_end_of_a_book_that_was_cut_off_shows() {
+    let file = File::new();
+    let store = file.open();
+    let acme = book("acme");
+    for subject in ["first", "second", "third"] {
+        enter(&store, draft(acme.clone(), subject), None).await;
+    }
+    let verified = async || {
+        let mut chain = Verification::of(acme.clone());
+        all_entries(&store, &acme).await.iter().for_each(|entry| chain.read(entry));
+        let broken = chain.finish(store.head(&acme).await.unwrap().as_ref());
+        broken.into_iter().map(|broken| (broken.seq, broken.fault)).collect::<Vec<_>>()
+    };
+    assert_eq!(verified().await, []);
+    file.raw().execute("DELETE FROM audit WHERE seq = 3", []).unwrap();
+    assert_eq!(verified().await, [(2, Fault::CutOff)]);
+    file.raw()
+        .execute("UPDATE audit SET entry = replace(entry, 'first', 'other') WHERE seq = 1", [])
+        .unwrap();
+    assert_eq!(verified().await, [(1, Fault::Altered), (2, Fault::CutOff)]);
+}
+
+#[tokio::test]
+async fn an_order_and_an_entry_that_cannot_be_read_need_a_person() {
+    let file = File::new();
+    let store = file.open();
+    let order = ordered(&store, new_hold("acme", 1)).await;
+    file.raw().execute_batch("UPDATE orders SET document = '{'; UPDATE audit SET entry = '{'").unwrap();
+    let told = [
+        store.order(&order.book, &order.id).await.unwrap_err(),
+        store.open_orders(10, None).await.unwrap_err(),
+        store.entries(&order.book, 10, None).await.unwrap_err(),
+    ];
+    for error in told {
+        assert!(matches!(error, PortError::NeedsPerson { port: "ledger", .. }), "{error:?}");
+    }
 }

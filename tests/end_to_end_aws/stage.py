@@ -1,8 +1,13 @@
-"""One deployed Waybill on a local AWS for all tests, with a recipient of its own per destination."""
+"""One deployed Waybill on a local AWS for all tests, with a recipient of its own per destination.
 
+It is one for all, since most of the time goes into deploying it.
+"""
+
+import atexit
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -17,13 +22,61 @@ from witness import Witness  # noqa: E402
 SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 TOKEN = "a-token-of-the-tests"
 PORT = int(os.environ.get("WAYBILL_TEST_AWS_PORT", "4576"))
-BINARIES = os.environ.get("WAYBILL_FUNCTIONS", ROOT / "target" / "debug")
+BINARIES = Path(os.environ.get("WAYBILL_FUNCTIONS", ROOT / "target" / "debug"))
 
 # The shortest that leaves room for an attempt. The visibility timeout is 6 times it, and how long a
 # message is hidden is what most of these tests wait for.
 CONSUMER_TIMEOUT_S = 5
 VISIBILITY_S = 6 * CONSUMER_TIMEOUT_S
 RECEIVES = 3
+
+
+def slow_once(seconds):
+    def script(n):
+        if n == 1:
+            time.sleep(seconds)
+        return 200
+
+    return script
+
+
+def slow(seconds):
+    def script(_n):
+        time.sleep(seconds)
+        return 200
+
+    return script
+
+
+# How each destination answers the n-th request of a delivery.
+SCRIPTS = {
+    "steady": lambda n: 200,
+    "again": lambda n: 200,
+    "bulk": lambda n: 200,
+    "batch": lambda n: 200,
+    "forgotten": lambda n: 200,
+    "typed": lambda n: 200,
+    "lines": lambda n: 200,
+    "typo": lambda n: 422,
+    "flaky": lambda n: 500 if n < 3 else 200,
+    "patient": lambda n: 503 if n < 2 else 200,
+    "refusing": lambda n: 422,
+    "killed": slow_once(1.5),
+    "contested": slow(1.0),
+}
+
+STAGE = None
+
+
+def deployed():
+    """The one for all tests: deployed for the first that asks, and ended with the process."""
+    global STAGE
+    if STAGE is None:
+        stage = Stage(SCRIPTS)
+        atexit.register(stage.down)
+        stage.up()
+        STAGE = stage
+    return STAGE
 
 
 def eventually(what, condition, within_s=60):
@@ -129,6 +182,20 @@ policy = "{policy}"
         })
         assert status == 202, (status, answer)
         return answer["deliveries"][0]["delivery_id"]
+
+    # --- what a person does -------------------------------------------------------------------
+
+    def command(self, *arguments, backend="aws", stdin=None):
+        """`waybill --backend aws …`: its exit code, and what it wrote."""
+        line = [BINARIES / "waybill", *(["--backend", backend] if backend else []), *arguments]
+        environment = {**os.environ, **self.aws.environment(), "WAYBILL_ALLOW_LOCAL": "1"}
+        done = subprocess.run(line, input=stdin, env=environment, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def facts(self, *arguments, **more):
+        """The same for programs: the exit code, and the JSON lines."""
+        code, out, _ = self.command("--output", "json", *arguments, **more)
+        return code, [json.loads(line) for line in out.splitlines()]
 
     # --- what the ledger says -----------------------------------------------------------------
 

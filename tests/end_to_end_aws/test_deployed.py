@@ -1,8 +1,7 @@
 """The deployed functions, seen from outside: events go in over HTTP, the queue and the schedule do
 the rest, and independent recipients say what arrived.
 
-One Waybill is deployed for all tests, since most of the time goes into that. Tests name their
-events after themselves, and each has a destination to itself.
+Tests name their events after themselves, and each has a destination to itself.
 """
 
 import json
@@ -10,24 +9,7 @@ import threading
 import time
 import unittest
 
-from stage import RECEIVES, VISIBILITY_S, Stage, eventually
-
-
-def slow_once(seconds):
-    def script(n):
-        if n == 1:
-            time.sleep(seconds)
-        return 200
-
-    return script
-
-
-def slow(seconds):
-    def script(_n):
-        time.sleep(seconds)
-        return 200
-
-    return script
+from stage import RECEIVES, VISIBILITY_S, deployed, eventually
 
 
 STAGE = None
@@ -35,20 +17,7 @@ STAGE = None
 
 def setUpModule():
     global STAGE
-    STAGE = Stage({
-        "steady": lambda n: 200,
-        "again": lambda n: 200,
-        "bulk": lambda n: 200,
-        "batch": lambda n: 200,
-        "forgotten": lambda n: 200,
-        "flaky": lambda n: 500 if n < 3 else 200,
-        "patient": lambda n: 503 if n < 2 else 200,
-        "refusing": lambda n: 422,
-        "killed": slow_once(1.5),
-        "contested": slow(1.0),
-    })
-    unittest.addModuleCleanup(STAGE.down)
-    STAGE.up()
+    STAGE = deployed()
 
 
 class Deployed(unittest.TestCase):

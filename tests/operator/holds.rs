@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use waybill_domain::address::Locality;
 use waybill_domain::authority::Book;
 use waybill_domain::delivery::State;
 use waybill_domain::destination::EventPattern;
@@ -11,9 +12,13 @@ use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName};
 use waybill_domain::order::OrderId;
 use waybill_domain::time::DurationMs;
 use waybill_service::acts::ActError;
+use waybill_service::config_file::{Rules, SecretStores};
 use waybill_service::consume::{Consumer, Incoming};
 use waybill_service::holds::HoldAct;
 use waybill_service::ports::Inbox as _;
+use waybill_service::source::ConfigSource;
+use waybill_testkit::clock::VirtualClock;
+use waybill_testkit::memory::MemoryOffice;
 use waybill_testkit::scripted::Reaction;
 
 use crate::publishing::{posts, publish, work};
@@ -248,4 +253,49 @@ fn a_hold_of_another_book_is_answered_as_one_that_does_not_exist() {
     }
     assert_eq!(world.acts(&book("globex")), ["hold_added by otto"]);
     assert!(world.acts(&book("acme")).is_empty());
+}
+
+/// A configuration with its recipient at `url`.
+fn document(url: &str) -> String {
+    format!("[destinations.books]\ntenants = [\"acme\"]\nurl = \"{url}\"\nsecrets = [\"env:S\"]\n")
+}
+
+const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Environment };
+
+fn source_of(world: &World) -> ConfigSource<MemoryOffice, VirtualClock> {
+    let document = document("https://books.example.com/");
+    world.block(world.desk().apply(&document, RULES, "maria", "the first")).unwrap();
+    ConfigSource::new(world.office.clone(), RULES, world.clock.clone(), DurationMs::ZERO)
+}
+
+#[test]
+fn a_hold_that_was_lifted_before_anybody_looked_twice_is_known_to_have_been_there() {
+    let world = World::new();
+    let source = source_of(&world);
+    let look = || world.block(source.look()).unwrap().changes_of_holds;
+    assert_eq!((look(), look()), (0, 0));
+    let hold = place(&world, to_books());
+    assert_eq!((look(), look()), (1, 1));
+    lift(&world, &hold);
+    assert_eq!((look(), look()), (2, 2));
+}
+
+#[test]
+fn a_hold_bites_although_the_newest_configuration_cannot_be_used_here() {
+    let world = World::new();
+    let source = source_of(&world);
+    let first = world.block(source.current()).unwrap().revision.clone();
+    let local = document("http://127.0.0.1/");
+    let lenient = Rules::from(Locality::AllowLocal);
+    world.block(world.desk().apply(&local, lenient, "otto", "on my machine")).unwrap();
+    let hold = place(&world, to_books());
+    let config = world.block(source.current()).unwrap();
+    assert_eq!((&config.revision, &config.holds), (&first, &vec![to_books()]));
+    lift(&world, &hold);
+    let look = world.block(source.look()).unwrap();
+    assert_eq!((look.config.holds.len(), look.changes_of_holds), (0, 2));
+    // Mended, it is in force.
+    let mended = document("https://books.example.com/v2");
+    let mended = world.block(world.desk().apply(&mended, RULES, "otto", "mended")).unwrap();
+    assert_eq!(world.block(source.current()).unwrap().revision, mended.revision.revision);
 }

@@ -119,7 +119,7 @@ impl CommandLine {
                 Command::Hold(command) => holds::run(&globals, command).await,
                 Command::Destinations(command) => destinations::run(&globals, command).await,
                 Command::Audit(command) => audit::run(&globals, command).await,
-                Command::Rehearse(arguments) => crate::rehearse::run(globals.output, arguments).await,
+                Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,
             }
         });

@@ -32,7 +32,7 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
             _ => Answer::with_body(500, &[], "ledger closed\n"),
         }
     });
-    let stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal.voice).await?;
+    let stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal).await?;
 
     rehearsal.voice.scene(
         "The payment pay_7319 for lease_881 of prop_204 was recorded. The accounting system is down, then \
@@ -72,8 +72,8 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     rehearsal.keep_all(effects(&record, tally, 7, 0));
     let reason = record.dead_letter_reason().map(|reason| reason.as_str());
     rehearsal.keep(promise("evt_pay_7320", "its reason says why", Some("attempts_exhausted"), reason));
-    let dead = stage.store.dead_letter_messages(10).await?;
-    let told = dead.iter().filter(|message| message.body.contains(record.delivery.id.as_str())).count();
+    let dead = stage.store.dead_letter_bodies(10).await?;
+    let told = dead.iter().filter(|body| body.contains(record.delivery.id.as_str())).count();
     rehearsal.keep(promise("evt_pay_7320", "one message in the dead-letter queue", 1, told));
     rehearsal.conclude(&stage, &record, &attempts).await
 }

@@ -1,6 +1,9 @@
 //! `waybill rehearse`: runs an example from end to end against a recipient of its own, prints the
 //! record after each transition, and fails loudly if any promise is broken. As JSON: the promises alone.
 
+#[cfg(feature = "aws")]
+mod aws;
+mod backing;
 mod clock;
 mod lease_payment;
 mod narrated;
@@ -19,9 +22,11 @@ use waybill_service::ports::Ledger as _;
 use waybill_service::publish::{PublishError, Published};
 use waybill_testkit::server::Received;
 
+use crate::commands::Globals;
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
 use crate::show::timeline;
+use backing::Backing;
 use promises::{Count, Promise, of_every_delivery};
 use stage::{SECRET, Stage};
 use voice::Voice;
@@ -52,30 +57,35 @@ enum Example {
 #[derive(Debug, Default)]
 pub(crate) struct Rehearsal {
     voice: Voice,
+    backing: Backing,
     promises: Vec<Promise>,
     requests: Vec<Received>,
     timelines: Vec<String>,
 }
 
-/// Runs the examples.
-pub(crate) async fn run(output: Format, arguments: Arguments) -> Result<Exit, Failure> {
-    let voice = Voice(output);
+/// Runs the examples, each on a backing of its own.
+pub(crate) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
+    let (voice, backend) = (Voice(globals.output), globals.backend());
     let mut total = Count::default();
     let mut requests = Vec::new();
     for example in [Example::LeasePayment, Example::RenewalReminder] {
         if arguments.example != Example::All && arguments.example != example {
             continue;
         }
-        let mut rehearsal = Rehearsal { voice, ..Rehearsal::default() };
+        let backing = Backing::make(&backend).await?;
+        let mut rehearsal = Rehearsal { voice, backing, ..Rehearsal::default() };
         let name = match example {
             Example::RenewalReminder => "renewal-reminder",
             _ => "lease-payment",
         };
         voice.tell(format_args!("━━ {name}"));
-        match example {
-            Example::RenewalReminder => renewal_reminder::run(&mut rehearsal).await?,
-            _ => lease_payment::run(&mut rehearsal).await?,
-        }
+        let ended = match example {
+            Example::RenewalReminder => renewal_reminder::run(&mut rehearsal).await,
+            _ => lease_payment::run(&mut rehearsal).await,
+        };
+        // However it ended. Where both failed, the story's own failure is told.
+        let removed = std::mem::take(&mut rehearsal.backing).remove().await;
+        ended.and(removed)?;
         total = total.and(rehearsal.report(name));
         requests.append(&mut rehearsal.requests);
     }

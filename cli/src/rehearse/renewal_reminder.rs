@@ -25,7 +25,7 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
             _ => Answer::with_body(503, &[], "still deploying\n"),
         }
     });
-    let stage = Stage::set("2026-08-09T17:00:00Z", "player-notices", script, rehearsal.voice).await?;
+    let stage = Stage::set("2026-08-09T17:00:00Z", "player-notices", script, rehearsal).await?;
 
     rehearsal.voice.scene("A reminder without a deadline: no deadline, no send.");
     let refusal = match stage.publish(NO_DEADLINE).await {
@@ -83,8 +83,8 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     let tally = stage.recipient.tally(record.delivery.id.as_str());
     rehearsal.keep(ends_as(&record, State::Expired));
     rehearsal.keep_all(effects(&record, tally, 1, 0));
-    let dead = stage.store.dead_letter_messages(10).await?;
-    let told = dead.iter().filter(|message| message.body.contains(record.delivery.id.as_str())).count();
+    let dead = stage.store.dead_letter_bodies(10).await?;
+    let told = dead.iter().filter(|body| body.contains(record.delivery.id.as_str())).count();
     rehearsal.keep(promise("renewal-4822", "one message in the dead-letter queue", 1, told));
     rehearsal.conclude(&stage, &record, &attempts).await
 }

@@ -1,4 +1,4 @@
-//! The stage of a rehearsal: the whole system on a file of its own, and a recipient on loopback.
+//! The stage of a rehearsal: the whole system on a backing of its own, and a recipient on loopback.
 //!
 //! Everything is what runs in production but three things: the clock skips waits, the dice are
 //! seeded, and the ledger tells what lands in it.
@@ -6,27 +6,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::Record;
 use waybill_domain::destination::{Destination, SecretRef};
 use waybill_domain::identity::{DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_embedded::EmbeddedStore;
 use waybill_http::secrets::{SecretError, Secrets};
 use waybill_http::{HttpRecipient, SystemResolver};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
 use waybill_service::event::Event;
-use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received, in_full};
+use waybill_service::ports::{Clock, Inbox as _, Ledger as _, Ports, Received};
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits};
 use waybill_testkit::dice::SeededDice;
 use waybill_testkit::server::script::Script;
 use waybill_testkit::server::{DeduplicatingRecipient, Setting};
 
+use super::Rehearsal;
+use super::backing::Store;
 use super::clock::StoryClock;
 use super::narrated::Narrated;
 use super::voice::Voice;
@@ -43,7 +43,6 @@ const PATIENCE: DurationMs = DurationMs::from_ms(400);
 /// How long a received message is hidden: longer than any lease of the rehearsal.
 const VISIBILITY: DurationMs = DurationMs::from_secs(30);
 
-type Store = EmbeddedStore<StoryClock>;
 type Narrator = Narrated<Store>;
 type OverHttp = HttpRecipient<StoryClock, SystemResolver, TestSecret>;
 
@@ -64,7 +63,6 @@ pub(crate) struct Stage {
     config: Config,
     ports: Ports<Narrator, Store, OverHttp, StoryClock, SeededDice>,
     voice: Voice,
-    _folder: TempDir,
 }
 
 impl Stage {
@@ -73,8 +71,9 @@ impl Stage {
         begin: &str,
         destination: &str,
         script: Script,
-        voice: Voice,
+        rehearsal: &Rehearsal,
     ) -> Result<Self, Failure> {
+        let voice = rehearsal.voice;
         let clock = StoryClock::beginning_at(TimeMs::parse("begin", begin)?);
         let arrivals = clock.clone();
         let recipient = DeduplicatingRecipient::set(Setting::new(script).with_clock(move || arrivals.now()))
@@ -82,10 +81,7 @@ impl Stage {
             .map_err(|error| Failure::failed(format!("no recipient on loopback: {error}")))?;
         let config = config(destination, &recipient.server.url("/hooks"))?;
 
-        let folder = tempfile::tempdir()
-            .map_err(|error| Failure::failed(format!("no folder to rehearse in: {error}")))?;
-        let store = EmbeddedStore::open(&folder.path().join("rehearsal.db"), clock.clone())
-            .map_err(|error| Failure::failed(in_full(&error)))?;
+        let store = rehearsal.backing.store(&clock)?;
         let ports = Ports {
             ledger: Narrated::new(store.clone(), clock.clone(), voice),
             queue: store.clone(),
@@ -93,7 +89,7 @@ impl Stage {
             clock: clock.clone(),
             dice: SeededDice::new("rehearsal", 7319),
         };
-        Ok(Self { clock, recipient, store, config, ports, voice, _folder: folder })
+        Ok(Self { clock, recipient, store, config, ports, voice })
     }
 
     /// Publishes an event as it stands in its file.

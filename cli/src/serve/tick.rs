@@ -9,6 +9,7 @@ use waybill_service::config::Config;
 use waybill_service::ports::{Clock as _, in_full};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
+use waybill_service::source::Look;
 
 use super::secrets::{self, Unusable};
 use super::stop::Stop;
@@ -17,25 +18,30 @@ use super::{ServePorts, Source};
 /// How often orders are looked at.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// A round that was made: in which minute, under which configuration.
-struct Made {
+/// When a round is due again: in another minute of the wall clock, so that the one in which the DLQ is
+/// swept is never missed; or after another change of the holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Beat {
     minute: i64,
-    config: Arc<Config>,
-}
-
-impl Made {
-    /// By wall-clock minutes, so that the one in which the DLQ is swept is never missed.
-    fn is_still_fresh(&self, minute: i64, config: &Config) -> bool {
-        self.minute == minute && self.config.holds == config.holds
-    }
+    changes_of_holds: u64,
 }
 
 /// Works until told to stop; a round under way goes on to its end.
 pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop) {
-    let mut last: Option<Made> = None;
+    let mut last: Option<(Beat, Arc<Config>)> = None;
     loop {
-        match source.current().await {
-            Ok(config) => last = Some(work(&ports, config, last).await),
+        match source.look().await {
+            Ok(Look { config, changes_of_holds }) => {
+                let minute = ports.clock.now().as_unix_s().div_euclid(60);
+                let beat = Beat { minute, changes_of_holds };
+                let (last_beat, last_config) = last.unzip();
+                if last_config.is_some_and(|last| last.revision != config.revision) {
+                    tracing::info!(revision = %config.revision, "another configuration is in force");
+                    secrets::unusable(&config).await.iter().for_each(Unusable::log);
+                }
+                work(&ports, &config, last_beat != Some(beat)).await;
+                last = Some((beat, config));
+            }
             Err(error) => tracing::error!(error = in_full(&error), "not reconciled: tried again in a moment"),
         }
         tokio::select! {
@@ -45,22 +51,15 @@ pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop)
     }
 }
 
-async fn work(ports: &ServePorts, config: Arc<Config>, last: Option<Made>) -> Made {
+/// A whole round where it is due, otherwise what is ordered alone.
+async fn work(ports: &ServePorts, config: &Config, is_due: bool) {
     let ServePorts { ledger, queue, clock, dice, .. } = ports;
     let round = Round { ledger, queue, office: ledger, clock, dice };
-    let minute = clock.now().as_unix_s().div_euclid(60);
-    if let Some(last) = &last
-        && last.config.revision != config.revision
-    {
-        tracing::info!(revision = %config.revision, "another configuration is in force");
-        secrets::unusable(&config).await.iter().for_each(Unusable::log);
-    }
-    let done = match last {
-        Some(last) if last.is_still_fresh(minute, &config) => round.orders(&config, None).await,
-        _ => round.run(&config, TickLimits::default()).await.map(|_| ()),
+    let done = match is_due {
+        true => round.run(config, TickLimits::default()).await.map(|_| ()),
+        false => round.orders(config, None).await,
     };
     if let Err(error) = done {
         tracing::error!(error = error.in_full(), "not reconciled: the next round tries again");
     }
-    Made { minute, config }
 }

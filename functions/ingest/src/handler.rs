@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use waybill_aws::configuration::ConfigError;
 use waybill_domain::destination::SecretRef;
 use waybill_http::Secrets;
 use waybill_service::config::Config;
@@ -20,6 +19,7 @@ use waybill_service::ingest::{self, Answer, EVENTS_PATH, Head};
 use waybill_service::ports::{Clock, Ledger, Queue};
 use waybill_service::publish::{Published, Publisher};
 use waybill_service::refusal::{Code, Refusal};
+use waybill_service::source::ConfigError;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 use waybill_aws::Place;
 use waybill_aws::clients::{Clients, Limits};
-use waybill_service::reconcile::Reconciler;
+use waybill_service::round::Round;
 use waybill_system::{SystemClock, SystemDice, log};
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,12 +15,13 @@ async fn main() -> Result<(), Error> {
     let place = Place::from_environment()?;
     let clients = Clients::load(Limits::default()).await;
     let configuration = &place.configuration(&clients, SystemClock);
-    let (ledger, queue) = (place.ledger(&clients), place.queue(&clients));
-    let reconciler = &Reconciler { ledger: &ledger, queue: &queue, clock: &SystemClock, dice: &SystemDice };
+    let (ledger, queue, office) = (place.ledger(&clients), place.queue(&clients), place.office(&clients));
+    let (clock, dice) = (&SystemClock, &SystemDice);
+    let round = &Round { ledger: &ledger, queue: &queue, office: &office, clock, dice };
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        Ok(handler::handle(reconciler, &config, ends_at).await?)
+        Ok(handler::handle(round, &config, ends_at).await?)
     }))
     .await
 }

@@ -32,4 +32,5 @@ module "waybill" {
   recipient_secrets    = var.recipient_secrets
   secrets_kms_key_arns = var.secrets_kms_key_arns
   maximum_concurrency  = var.maximum_concurrency
+  operator_tenants     = var.operator_tenants
 }

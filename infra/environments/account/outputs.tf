@@ -12,3 +12,8 @@ output "environment" {
     "export WAYBILL_BUCKET='${module.waybill.bucket}'",
   ])
 }
+
+output "operator_policies" {
+  description = "To be attached to the roles of your operators."
+  value       = module.waybill.operator_policies
+}

@@ -52,3 +52,9 @@ variable "maximum_concurrency" {
   type        = number
   default     = 20
 }
+
+variable "operator_tenants" {
+  description = "Tenants that have operators of their own: a policy for each."
+  type        = set(string)
+  default     = []
+}

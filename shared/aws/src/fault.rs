@@ -70,7 +70,7 @@ pub(crate) fn passes_by_itself<E: ProvideErrorMetadata>(error: &SdkError<E, Http
 }
 
 /// Codes of refusals under 500 that pass: too much at once, or credentials that are being renewed.
-fn is_passing(code: &str) -> bool {
+pub(crate) fn is_passing(code: &str) -> bool {
     const CODES: [&str; 14] = [
         "ExpiredToken",
         "ExpiredTokenException",

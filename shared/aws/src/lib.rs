@@ -3,7 +3,8 @@
 //!
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
-//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`secrets`], [`configuration`], [`Place`].
+//! (a record as an item), [`ledger`], `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`office`]
+//! (orders, audit), `configuration`, [`Place`]; for rehearsals and tests: [`polling`], [`trial`].
 
 pub mod clients;
 mod fault;
@@ -17,13 +18,17 @@ pub mod ledger;
 mod looks;
 mod catalogue;
 pub mod queue;
+pub mod batch;
+pub mod polling;
 pub mod secrets;
-pub mod configuration;
+pub mod office;
+mod configuration;
 mod place;
+pub mod trial;
 
 pub use clients::Clients;
-pub use configuration::ConfigSource;
 pub use ledger::DynamoLedger;
+pub use office::AwsOffice;
 pub use payloads::S3Payloads;
 pub use place::{NotSet, Place, ends_at};
 pub use queue::SqsQueue;

@@ -11,10 +11,11 @@ use waybill_domain::address::Locality;
 use waybill_domain::time::TimeMs;
 use waybill_service::config_file::{Rules, SecretStores};
 use waybill_service::ports::Clock;
+use waybill_service::source::{ConfigSource, LONGEST_HOLD};
 
 use crate::clients::Clients;
-use crate::configuration::{ConfigSource, ConfigStore};
 use crate::ledger::DynamoLedger;
+use crate::office::AwsOffice;
 use crate::payloads::S3Payloads;
 use crate::queue::SqsQueue;
 
@@ -71,10 +72,14 @@ impl Place {
         SqsQueue::new(clients.sqs.clone(), &self.queue_url, &self.dlq_url)
     }
 
+    /// Orders, audit and configurations.
+    pub fn office(&self, clients: &Clients) -> AwsOffice {
+        AwsOffice::new(clients.clone(), &self.table, &self.bucket)
+    }
+
     /// The configuration in force.
-    pub fn configuration<C: Clock>(&self, clients: &Clients, clock: C) -> ConfigSource<C> {
-        let store = ConfigStore::new(clients.clone(), &self.table, &self.bucket);
-        ConfigSource::new(store, self.rules(), clock)
+    pub fn configuration<C: Clock>(&self, clients: &Clients, clock: C) -> ConfigSource<AwsOffice, C> {
+        ConfigSource::new(self.office(clients), self.rules(), clock, LONGEST_HOLD)
     }
 
     /// What a configuration may say here.

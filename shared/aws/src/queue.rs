@@ -10,8 +10,10 @@ use sha2::{Digest, Sha256};
 use waybill_domain::envelope::{Decoded, Facts, decode};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::DurationMs;
-use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue};
+use waybill_service::ports::{Burial, Outgoing, PortError, PortResult, Queue, Receipt, Received};
+use waybill_service::sweep::DeadLetterBox;
 
+use crate::batch;
 use crate::fault::{Fault, QUEUE, of_sdk};
 
 /// The longest delay of a message.
@@ -20,9 +22,9 @@ pub const WINDOW: DurationMs = DurationMs::from_secs(900);
 /// A queue and its dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct SqsQueue {
-    client: Client,
-    url: String,
-    dlq_url: String,
+    pub(crate) client: Client,
+    pub(crate) url: String,
+    pub(crate) dlq_url: String,
 }
 
 impl SqsQueue {
@@ -38,12 +40,7 @@ impl Queue for SqsQueue {
     }
 
     async fn send(&self, message: Outgoing) -> PortResult<MessageId> {
-        let delay = DurationMs::from_secs(message.delay.whole_secs_up());
-        let delay_s = i32::try_from(delay.whole_secs_up()).ok().filter(|_| delay <= WINDOW);
-        let Some(delay_s) = delay_s else {
-            let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
-            return Err(Fault::Refused(fault).at(QUEUE));
-        };
+        let delay_s = delay_s(&message)?;
         let sending = self
             .client
             .send_message()
@@ -53,6 +50,10 @@ impl Queue for SqsQueue {
             .message_body(message.body);
         let sent = sending.send().await.map_err(|error| of_sdk(QUEUE, error))?;
         message_id(sent.message_id)
+    }
+
+    async fn send_all(&self, messages: Vec<Outgoing>) -> Vec<PortResult<MessageId>> {
+        batch::send_all(self, messages).await
     }
 
     async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
@@ -70,8 +71,53 @@ impl Queue for SqsQueue {
     }
 }
 
+impl DeadLetterBox for SqsQueue {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        let seconds = |span: u64| i32::try_from(span).unwrap_or(i32::MAX);
+        let receiving = self
+            .client
+            .receive_message()
+            .queue_url(&self.dlq_url)
+            .max_number_of_messages(i32::try_from(most.clamp(1, 10)).unwrap_or(10))
+            .visibility_timeout(seconds(visibility.whole_secs_up()))
+            // Without waiting SQS asks only some of its servers, and finds nothing where there is something.
+            .wait_time_seconds(1);
+        let received = receiving.send().await.map_err(|error| of_sdk(QUEUE, error))?;
+        let messages = received.messages.unwrap_or_default().into_iter();
+        let read = messages.map(|message| {
+            Ok(Received {
+                message_id: message_id(message.message_id)?,
+                receipt: Receipt(message.receipt_handle.unwrap_or_default()),
+                body: message.body.unwrap_or_default(),
+                receive_count: 1,
+            })
+        });
+        read.collect()
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        let removing = self.client.delete_message().queue_url(&self.dlq_url).receipt_handle(&receipt.0);
+        removing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        let showing = self.client.change_message_visibility().queue_url(&self.dlq_url);
+        let showing = showing.receipt_handle(&receipt.0).visibility_timeout(0);
+        showing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
+    }
+}
+
+/// A message's delay as SQS takes it: whole seconds, rounded up, within the window.
+pub(crate) fn delay_s(message: &Outgoing) -> PortResult<i32> {
+    let delay = DurationMs::from_secs(message.delay.whole_secs_up());
+    i32::try_from(delay.whole_secs_up()).ok().filter(|_| delay <= WINDOW).ok_or_else(|| {
+        let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
+        Fault::Refused(fault).at(QUEUE)
+    })
+}
+
 /// The group of a message: 16 hexadecimal digits, where the body says whose it is.
-fn group(body: &str) -> Option<String> {
+pub(crate) fn group(body: &str) -> Option<String> {
     let facts = match decode(body) {
         Decoded::WakeUp(wakeup) => wakeup.facts,
         Decoded::DeadLetter(letter) => letter.facts,
@@ -90,7 +136,7 @@ fn attribute(value: String) -> PortResult<MessageAttributeValue> {
         .map_err(|error| PortError::NeedsPerson { port: QUEUE, cause: Box::new(error) })
 }
 
-fn message_id(told: Option<String>) -> PortResult<MessageId> {
+pub(crate) fn message_id(told: Option<String>) -> PortResult<MessageId> {
     // The message is stored; without its name nobody could tell, so it may be sent once more.
     let told = told.ok_or_else(|| Fault::Passing("SQS named no message".to_owned()).at(QUEUE))?;
     MessageId::parse(told).map_err(|fault| Fault::Refused(format!("SQS named a message: {fault}")).at(QUEUE))

@@ -8,12 +8,15 @@
 //! | `T#<tenant>#DAYS` | `<yyyy-mm-dd>` | the days that a tenant queued something on |
 //! | `TENANTS` | `<tenant>` | the tenants there are |
 //! | `HELD` | `<destination>` | the destinations that ever had something held |
-//! | `CONFIG` | `CURRENT`, `REVISION#…` | the pointer to the configuration, and its history |
+//! | `T#<tenant>#ORDERS` | `<ULID>#<kind>` | an order; `*` for the tenant where it concerns more than one |
+//! | `T#<tenant>#AUDIT` | `<number>`, `HEAD` | an entry of the audit, and the last one once more |
+//! | `CONFIG` | `CURRENT`, `REVISION#<number>` | the configuration in force, and those that were |
 //!
 //! | index (keys only) | partition | sort |
 //! |---|---|---|
 //! | [`OPEN`] | `open_shard`: `O#<shard>` | `look_order`: look at, tenant, delivery |
 //! | [`HELD`] | `held_to`: `B#<destination>` | `release_order`: deadline, tenant, delivery |
+//! | | `held_to`: `ORDERS` | `release_order`: ULID, kind, tenant of each open order |
 //! | [`DEAD`] | `dead_shard`: `T#<tenant>#DEAD#<shard>` | `dead_order`: destination, reason, ended at, delivery, deadline |
 //! | [`BY_DAY`] | `day`: `T#<tenant>#<yyyy-mm-dd>` | `queued_order`: first queued at, delivery |
 //!

@@ -249,6 +249,18 @@ pub trait Queue: Send + Sync {
     /// Sends one wake-up. When this is answered, the message is stored durably.
     fn send(&self, message: Outgoing) -> impl Future<Output = PortResult<MessageId>> + Send;
 
+    /// Sends several; one answer each, in their order. What becomes of one changes nothing for the
+    /// others. A queue that takes several in one request does so.
+    fn send_all(&self, messages: Vec<Outgoing>) -> impl Future<Output = Vec<PortResult<MessageId>>> + Send {
+        async move {
+            let mut answers = Vec::with_capacity(messages.len());
+            for message in messages {
+                answers.push(self.send(message).await);
+            }
+            answers
+        }
+    }
+
     /// Puts one message into the dead-letter queue.
     fn bury(&self, burial: Burial) -> impl Future<Output = PortResult<MessageId>> + Send;
 }

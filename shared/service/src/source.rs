@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use futures::lock::Mutex;
 use thiserror::Error;
-use tokio::sync::Mutex;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::time::{DurationMs, TimeMs};
 
@@ -52,11 +52,21 @@ pub struct ConfigSource<S, C> {
     held: Mutex<Option<Held>>,
 }
 
+/// What a look at it found.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The configuration in force.
+    pub config: Arc<Config>,
+    /// How often the holds have changed since this process first looked. Whoever finds the same count
+    /// as before has missed nothing: not even a hold that was placed and lifted meanwhile.
+    pub changes_of_holds: u64,
+}
+
 #[derive(Debug)]
 struct Held {
     /// Which one it is.
     number: u64,
-    config: Arc<Config>,
+    look: Look,
     until: TimeMs,
 }
 
@@ -69,38 +79,53 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
 
     /// The configuration in force, or the one that was before if this one cannot be had.
     pub async fn current(&self) -> Result<Arc<Config>, ConfigError> {
+        self.look().await.map(|look| look.config)
+    }
+
+    /// The same, and whether the holds were others meanwhile.
+    pub async fn look(&self) -> Result<Look, ConfigError> {
         let mut held = self.held.lock().await;
         let now = self.clock.now();
         if let Some(held) = held.as_ref().filter(|held| now < held.until) {
-            return Ok(held.config.clone());
+            return Ok(held.look.clone());
         }
         let until = now.plus(self.hold);
         let next = match (self.read(held.as_ref()).await, held.take()) {
-            (Ok((number, config)), _) => Held { number, config, until },
+            (Ok((number, look)), _) => Held { number, look, until },
             (Err(error), Some(before)) => {
-                let revision = before.config.revision.as_str();
-                tracing::error!(%error, revision, "the configuration cannot be read: this one stays in force");
+                stays(&before, &error);
                 Held { until, ..before }
             }
             (Err(error), None) => return Err(error),
         };
-        let config = next.config.clone();
+        let look = next.look.clone();
         *held = Some(next);
-        Ok(config)
+        Ok(look)
     }
 
-    async fn read(&self, before: Option<&Held>) -> Result<(u64, Arc<Config>), ConfigError> {
+    async fn read(&self, before: Option<&Held>) -> Result<(u64, Look), ConfigError> {
         let revision = self.store.in_force().await?.ok_or(ConfigError::None)?;
         let holds = self.holds().await?;
-        if let Some(before) = before.filter(|before| before.number == revision.number) {
-            if before.config.holds == holds {
-                return Ok((before.number, before.config.clone()));
-            }
-            return Ok((before.number, Arc::new(Config { holds, ..Config::clone(&before.config) })));
-        }
-        let mut config = self.parsed(&revision).await?;
-        config.holds = holds;
-        Ok((revision.number, Arc::new(config)))
+        let (number, config) = match before.filter(|before| before.number == revision.number) {
+            Some(before) => (before.number, before.look.config.clone()),
+            None => match (self.parsed(&revision).await, before) {
+                (Ok(config), _) => (revision.number, Arc::new(config)),
+                // The holds bite all the same.
+                (Err(error), Some(before)) => {
+                    stays(before, &error);
+                    (before.number, before.look.config.clone())
+                }
+                (Err(error), None) => return Err(error),
+            },
+        };
+        let known = before.map(|before| &before.look);
+        let is_change = known.is_some_and(|known| known.config.holds != holds);
+        let changes_of_holds = known.map_or(0, |known| known.changes_of_holds) + u64::from(is_change);
+        let config = match config.holds == holds {
+            true => config,
+            false => Arc::new(Config { holds, ..Config::clone(&config) }),
+        };
+        Ok((number, Look { config, changes_of_holds }))
     }
 
     async fn holds(&self) -> Result<Vec<HoldRule>, PortError> {
@@ -116,4 +141,9 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
         config_file::parse(&document, self.rules)
             .map_err(|faults| ConfigError::Faulty { revision: name, faults })
     }
+}
+
+fn stays(before: &Held, error: &ConfigError) {
+    let revision = before.look.config.revision.as_str();
+    tracing::error!(%error, revision, "the configuration cannot be read: this one stays in force");
 }

@@ -111,6 +111,10 @@ impl Queue for Polled {
         self.queue.send(message).await
     }
 
+    async fn send_all(&self, messages: Vec<Outgoing>) -> Vec<PortResult<MessageId>> {
+        self.queue.send_all(messages).await
+    }
+
     async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
         self.queue.bury(burial).await
     }

@@ -1,15 +1,18 @@
 //! Secrets and the configuration: read, held for as long as it is said, and then read again.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use waybill_aws::configuration::{self, ConfigError, ConfigSource, ConfigStore};
-use waybill_aws::{AwsSecrets, secrets};
+use waybill_aws::{AwsOffice, AwsSecrets, secrets};
 use waybill_domain::address::Locality;
 use waybill_domain::destination::SecretRef;
 use waybill_domain::time::DurationMs;
 use waybill_http::{SecretError, Secrets as _};
+use waybill_service::acts::Desk;
 use waybill_service::config_file::{Rules, SecretStores};
-use waybill_service::ports::Clock as _;
+use waybill_service::office::Revisions as _;
+use waybill_service::revisions::ApplyError;
+use waybill_service::source::{ConfigError, ConfigSource, LONGEST_HOLD};
 use waybill_testkit::clock::VirtualClock;
+use waybill_testkit::dice::SeededDice;
 use waybill_tests_aws::place::{bucket, clients, name, table};
 
 const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Aws };
@@ -26,30 +29,35 @@ async fn a_configuration_is_held_for_ten_seconds_and_no_longer() {
     let clients = clients().await;
     let (table, bucket) = (table(&clients).await, bucket(&clients).await);
     let clock = VirtualClock::default();
-    let store = ConfigStore::new(clients.clone(), &table, &bucket);
-    let source = ConfigSource::new(store.clone(), RULES, clock.clone());
+    let office = AwsOffice::new(clients.clone(), &table, &bucket);
+    let desk = Desk { office: &office, clock: &clock, dice: &SeededDice::new("desk", 1) };
+    let source = ConfigSource::new(office.clone(), RULES, clock.clone(), LONGEST_HOLD);
     assert!(matches!(source.current().await, Err(ConfigError::None)));
 
-    let first = store.apply(&document("books"), RULES, clock.now()).await.unwrap();
-    assert_eq!(source.current().await.unwrap().revision, first);
-    let second = store.apply(&document("crm"), RULES, clock.now()).await.unwrap();
-    assert_ne!(first, second);
-    clock.advance(DurationMs::from_ms(configuration::HOLD.as_ms() - 1));
-    assert_eq!(source.current().await.unwrap().revision, first);
+    let first = desk.apply(&document("books"), RULES, "maria", "the first").await.unwrap().revision;
+    assert_eq!(source.current().await.unwrap().revision, first.revision);
+    let second = desk.apply(&document("crm"), RULES, "maria", "another").await.unwrap().revision;
+    assert_eq!((first.number, second.number), (1, 2));
+    clock.advance(DurationMs::from_ms(LONGEST_HOLD.as_ms() - 1));
+    assert_eq!(source.current().await.unwrap().revision, first.revision);
     clock.advance(DurationMs::from_ms(1));
     let current = source.current().await.unwrap();
-    assert_eq!((&current.revision, current.destinations.len()), (&second, 1));
+    assert_eq!((&current.revision, current.destinations.len()), (&second.revision, 1));
+    assert_eq!(office.document(&first.revision).await.unwrap(), Some(document("books")));
 
     // A document with faults is not applied; one that came there otherwise changes nothing.
-    let refused = store.apply("[destinations.x]", RULES, clock.now()).await;
-    assert!(matches!(refused, Err(ConfigError::Faulty { .. })), "{refused:?}");
+    let refused = desk.apply("[destinations.x]", RULES, "maria", "try").await;
+    assert!(matches!(refused, Err(ApplyError::Faulty(_))), "{refused:?}");
+    let history = office.history(10, None).await.unwrap().items;
+    assert_eq!(history, [second.clone(), first]);
     let text = |text: &str| AttributeValue::S(text.to_owned());
+    let bad = serde_json::json!({ "number": 3, "revision": "bad", "signed": second.signed });
     let pointing = clients.dynamo.put_item().table_name(&table).item("pk", text("CONFIG"));
-    let pointing = pointing.item("sk", text("CURRENT")).item("revision", text("bad"));
-    pointing.item("document", text("config/none.toml")).send().await.unwrap();
-    clock.advance(configuration::HOLD);
-    assert_eq!(source.current().await.unwrap().revision, second);
-    let fresh = ConfigSource::new(store, RULES, clock);
+    let pointing = pointing.item("sk", text("CURRENT")).item("in_force", text(&bad.to_string()));
+    pointing.send().await.unwrap();
+    clock.advance(LONGEST_HOLD);
+    assert_eq!(source.current().await.unwrap().revision, second.revision);
+    let fresh = ConfigSource::new(office, RULES, clock, LONGEST_HOLD);
     assert!(fresh.current().await.is_err(), "who has nothing from before has nothing to go on with");
 }
 

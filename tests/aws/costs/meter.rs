@@ -1,10 +1,11 @@
-//! Asks DynamoDB what each call consumed, and adds it up.
+//! Asks DynamoDB what each call consumed, and adds it up; counts the requests to SQS.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::config::interceptors::{
     AfterDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextMut,
+    BeforeTransmitInterceptorContextRef,
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -18,22 +19,42 @@ use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) write_units: f64,
+    pub(crate) writes: f64,
     pub(crate) read_units: f64,
-    pub(crate) writes: u32,
-    pub(crate) reads: u32,
+    pub(crate) reads: f64,
+    pub(crate) sqs_requests: f64,
 }
 
 impl Costs {
     /// One delivery's share of what so many deliveries cost.
-    pub(crate) fn each_of(self, deliveries: u32) -> String {
-        let each = |total: f64| total / f64::from(deliveries);
-        format!(
-            "{:.2} write units in {:.1} requests, {:.2} read units in {:.1} requests",
-            each(self.write_units),
-            each(self.writes.into()),
-            each(self.read_units),
-            each(self.reads.into())
-        )
+    pub(crate) fn each_of(self, deliveries: usize) -> Self {
+        let each = |total: f64| total / deliveries as f64;
+        Self {
+            write_units: each(self.write_units),
+            writes: each(self.writes),
+            read_units: each(self.read_units),
+            reads: each(self.reads),
+            sqs_requests: each(self.sqs_requests),
+        }
+    }
+
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            write_units: self.write_units + other.write_units,
+            writes: self.writes + other.writes,
+            read_units: self.read_units + other.read_units,
+            reads: self.reads + other.reads,
+            sqs_requests: self.sqs_requests + other.sqs_requests,
+        }
+    }
+}
+
+/// A row of the README's table, behind its name.
+impl fmt::Display for Costs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { write_units, writes, read_units, reads, sqs_requests } = self;
+        write!(f, "{write_units:.1} | {writes:.1} | {read_units:.1} | {reads:.1} | {sqs_requests:.1}")
     }
 }
 
@@ -49,13 +70,13 @@ impl Meter {
 
     fn write(&self, consumed: Option<&ConsumedCapacity>) {
         let mut costs = self.0.lock().unwrap();
-        costs.writes += 1;
+        costs.writes += 1.0;
         costs.write_units += consumed.and_then(ConsumedCapacity::capacity_units).unwrap();
     }
 
     fn read(&self, consumed: Option<&ConsumedCapacity>) {
         let mut costs = self.0.lock().unwrap();
-        costs.reads += 1;
+        costs.reads += 1.0;
         costs.read_units += consumed.and_then(ConsumedCapacity::capacity_units).unwrap();
     }
 }
@@ -106,6 +127,26 @@ impl Intercept for Meter {
         } else if let Some(query) = output.downcast_ref::<QueryOutput>() {
             self.read(query.consumed_capacity());
         }
+        Ok(())
+    }
+}
+
+/// Counts every request of an SQS client.
+#[derive(Debug, Clone)]
+pub(crate) struct SqsMeter(pub(crate) Meter);
+
+impl Intercept for SqsMeter {
+    fn name(&self) -> &'static str {
+        "SqsMeter"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.0.lock().unwrap().sqs_requests += 1.0;
         Ok(())
     }
 }

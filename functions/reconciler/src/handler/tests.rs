@@ -1,4 +1,4 @@
-//! One tick on the memory backend.
+//! One round on the memory backend.
 
 use serde_json::json;
 use waybill_domain::address::Locality;
@@ -8,7 +8,7 @@ use waybill_service::ports::Queue as _;
 use waybill_service::publish::Publisher;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::FixedDice;
-use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
+use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
 
 use super::*;
 
@@ -20,7 +20,7 @@ secrets = [\"env:S\"]
 ";
 
 #[tokio::test]
-async fn a_tick_wakes_what_is_stale_and_leaves_the_rest_when_the_time_is_over() {
+async fn a_round_wakes_what_is_stale_and_leaves_the_rest_when_the_time_is_over() {
     let clock = VirtualClock::default();
     let (ledger, queue) = (MemoryLedger::default(), MemoryQueue::new(&clock, QueueRules::default()));
     let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
@@ -35,14 +35,14 @@ async fn a_tick_wakes_what_is_stale_and_leaves_the_rest_when_the_time_is_over() 
     assert_eq!(queue.window(), DurationMs::from_secs(900));
     queue.purge();
     clock.advance(DurationMs::from_secs(301));
-    let reconciler =
-        Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &FixedDice::showing(0.5) };
+    let (office, dice) = (MemoryOffice::default(), FixedDice::showing(0.5));
+    let round = Round { ledger: &ledger, queue: &queue, office: &office, clock: &clock, dice: &dice };
 
-    let too_late = handle(&reconciler, &config, clock.now()).await.unwrap();
+    let too_late = handle(&round, &config, clock.now()).await.unwrap();
     assert_eq!((too_late.looked_at, too_late.woken, too_late.more), (0, 0, true));
     assert_eq!(queue.messages().len(), 0);
 
-    let done = handle(&reconciler, &config, clock.now().plus(TO_END)).await.unwrap();
+    let done = handle(&round, &config, clock.now().plus(TO_END)).await.unwrap();
     assert_eq!((done.looked_at, done.woken, done.more), (3, 3, false));
     assert_eq!(queue.messages().len(), 3);
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic here is a red test")]
 
+mod batches;
 mod faults;
 mod own_writes;
 mod stub;

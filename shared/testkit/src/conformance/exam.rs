@@ -49,6 +49,7 @@ macro_rules! ledger_exam {
             dead_letters_are_summed_up_by_reason,
             dead_letters_are_listed_oldest_first,
             a_dead_letter_that_was_released_is_none,
+            a_dead_letter_that_a_person_ended_is_none,
         ]);
     };
 }
@@ -81,6 +82,7 @@ macro_rules! message_exam {
             c21_a_delay_is_never_early,
             a_delay_of_the_whole_window_is_taken,
             c19_a_delay_over_the_window_is_refused_and_sends_nothing,
+            c23_what_is_sent_together_is_answered_one_by_one,
             concurrent_receivers_share_no_message,
             c37_a_burial_keeps_body_and_attributes,
             burials_lie_in_their_order,

@@ -3,6 +3,7 @@
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::order::{Decision, OrderId};
 use waybill_domain::outcome::FailureClass;
 use waybill_domain::policy::Policy;
 use waybill_service::ports::{
@@ -181,6 +182,28 @@ pub async fn a_dead_letter_that_was_released_is_none<L: Ledger + Catalogue>(ledg
     let counts: Vec<u64> =
         ledger.dead_letter_summary(None).await.expect("an answer").iter().map(|group| group.count).collect();
     assert_eq!(counts, [1, 1, 1]);
+}
+
+/// What a person closed or resolved is counted and listed no more, although what was closed keeps its
+/// state.
+pub async fn a_dead_letter_that_a_person_ended_is_none<L: Ledger + Catalogue>(ledger: L) {
+    let [a, b, c, d, e] = dead_letters_of_two_tenants(&ledger).await;
+    let order = || OrderId::parse("end_00000000000000000000000000").expect("an order's ID");
+    for (record, decision) in [(&a, Decision::Close), (&d, Decision::Close), (&b, Decision::Resolve)] {
+        let ended = land(&ledger, record.end_by_order(order(), decision, t(200)).expect("an end")).await;
+        assert_eq!(stored(&ledger, &ended.delivery.key()).await, Some(ended));
+    }
+    for page in [10, 1] {
+        let all = DeadLetterFilter::default();
+        let found = pages(async |from| ledger.dead_letters(&all, page, from).await).await;
+        assert_eq!(found, [c.clone(), e.clone()], "in pages of {page}");
+    }
+    let to_crm = DeadLetterFilter { tenant: tenant("acme"), destination: to("crm"), ..Default::default() };
+    assert_eq!(pages(async |from| ledger.dead_letters(&to_crm, 10, from).await).await, []);
+    for (of, counts) in [(None, vec![1, 1]), (tenant("acme"), vec![1]), (tenant("northwind"), vec![1])] {
+        let summary = ledger.dead_letter_summary(of.as_ref()).await.expect("an answer");
+        assert_eq!(summary.iter().map(|group| group.count).collect::<Vec<_>>(), counts, "{of:?}");
+    }
 }
 
 const AUTHENTICATION: DeadLetterReason = DeadLetterReason::Permanent(FailureClass::AuthenticationRejected);

@@ -77,6 +77,27 @@ pub async fn c19_a_delay_over_the_window_is_refused_and_sends_nothing<C: QueueCa
     assert_eq!(received.iter().map(|message| message.message_id.clone()).collect::<BTreeSet<_>>(), sent);
 }
 
+/// C23: of many that are sent together, each is answered in its place, and one that is refused keeps
+/// none back.
+pub async fn c23_what_is_sent_together_is_answered_one_by_one<C: QueueCandidate>(c: C) {
+    let over = c.queue().window().plus(DurationMs::from_ms(1));
+    let outgoing = |n: usize| Outgoing {
+        body: format!("body {n}"),
+        delay: if n == 3 { over } else { DurationMs::ZERO },
+    };
+    let mut sent = BTreeMap::new();
+    for (n, answer) in c.queue().send_all((0..25).map(outgoing).collect()).await.into_iter().enumerate() {
+        match answer {
+            Ok(id) => drop(sent.insert(id, format!("body {n}"))),
+            Err(error) => assert!(n == 3 && matches!(error, PortError::NeedsPerson { .. }), "{n}: {error:?}"),
+        }
+    }
+    assert_eq!(sent.len(), 24);
+    let received = receive(&c, 30).await.into_iter().map(|message| (message.message_id, message.body));
+    assert_eq!(received.collect::<BTreeMap<_, _>>(), sent);
+    assert!(c.queue().send_all(Vec::new()).await.is_empty());
+}
+
 /// However many receive at once, each message goes to one of them.
 pub async fn concurrent_receivers_share_no_message<C: QueueCandidate>(c: C) {
     let sent: BTreeSet<MessageId> =
