@@ -1,8 +1,9 @@
 //! What a good file is read as.
 
 use waybill_domain::address::Locality;
+use waybill_domain::authority::Authority;
 use waybill_domain::destination::{OnAmbiguous, SecretRef};
-use waybill_domain::identity::{DestinationName, EventType};
+use waybill_domain::identity::{DestinationName, EventType, TenantId};
 use waybill_domain::outcome::StatusOverride;
 use waybill_domain::policy::Policy;
 use waybill_domain::time::DurationMs;
@@ -126,4 +127,16 @@ fn a_recipient_on_this_machine_is_taken_only_by_the_explicit_switch() {
     let text = DESTINATION.replace("https://hooks.example.com/in", "http://127.0.0.1:9000/in");
     assert!(parse(&text, Locality::PublicOnly).is_err());
     assert!(parse(&text, Locality::AllowLocal).is_ok());
+}
+
+#[test]
+fn an_operator_is_authorised_for_some_tenants_or_across_them() {
+    let config = read(&format!(
+        "{DESTINATION}[operators.maria]\ntenants = [\"acme\", \"other\"]\n\
+         [operators.\"night shift\"]\ntenants = [\"*\"]\n[system]\nmax_redrives = 5\n"
+    ));
+    let tenants = ["acme", "other"].map(|name| TenantId::parse(name).unwrap()).to_vec();
+    assert_eq!(config.operators["maria"], Authority::Tenants(tenants));
+    assert_eq!(config.operators["night shift"], Authority::Across);
+    assert_eq!(config.system.max_redrives, 5);
 }

@@ -246,3 +246,33 @@ fn all_faults_of_a_file_are_told_at_once_in_the_order_of_its_lines() {
     let lines: Vec<String> = faults(text).iter().map(|f| f.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(lines, ["line 2", "line 4", "line 5", "line 6", "line 7", "line 9"]);
 }
+
+#[test]
+fn an_operator_has_a_name_of_their_own_and_tenants() {
+    check(&[
+        (
+            "[operators.maria]",
+            &["line 5: operators.maria.tenants: is missing (at least one tenant, each once)"],
+        ),
+        (
+            "[operators.automation]\ntenants = [\"*\"]",
+            &["line 5: operators.automation: is automation's own name (a person's or a role's name)"],
+        ),
+        (
+            "[operators.maria]\ntenants = [\"acme\", \"*\"]",
+            &["line 6: operators.maria.tenants[1]: has '*' at byte 0 (1 to 64 of A-Z a-z 0-9 . _ -)"],
+        ),
+        (
+            "[operators.maria]\ntenants = []",
+            &["line 6: operators.maria.tenants: is empty (at least one tenant, each once)"],
+        ),
+        (
+            "[operators.maria]\ntenants = \"*\"",
+            &["line 6: operators.maria.tenants: is a text (a list in square brackets)"],
+        ),
+        (
+            "[operators.maria]\ntenants = [\"*\"]\nrole = 1",
+            &["line 7: operators.maria.role: is not a key (one of tenants)"],
+        ),
+    ]);
+}

@@ -3,6 +3,7 @@
 //! A bad line is reported with its place and the others go through. What a line holds is never
 //! written again on its way to the ledger: the payload is the very bytes between its delimiters.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use waybill_domain::address::Locality;
+use waybill_domain::authority::Book;
+use waybill_domain::identity::TenantId;
 use waybill_service::config::Config;
 use waybill_service::config_file::Rules;
 use waybill_service::event::Event;
@@ -18,11 +21,10 @@ use waybill_service::ports::{Ledger, Queue};
 use waybill_service::publish::{Published, Publisher};
 
 use super::Globals;
-use super::batches::{Batches, Place};
+use super::batches::{Batches, Place, Row};
 use super::config::{DEFAULT_FILE, load};
-#[cfg(feature = "aws")]
-use crate::backend::Opened;
-use crate::backend::{Backend, on_store};
+use super::operator::Operator;
+use crate::backend::{Backend, Opened, on_store};
 use crate::exit::{self, Exit, Failure};
 use crate::out::{self, Format};
 use waybill_service::refusal::{Code, Refusal};
@@ -34,54 +36,86 @@ pub(crate) struct Arguments {
     /// Events as JSON lines; - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The configuration file [default: waybill.toml; on AWS the configuration in force]
+    /// The configuration file [default: the configuration in force, or waybill.toml where none was applied]
     #[arg(long)]
     config: Option<PathBuf>,
 }
 
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     let backend = globals.backend();
-    let given = given(arguments.config.as_deref(), &backend)?;
+    let named = arguments.config.as_deref().map(|file| file_config(file, &backend)).transpose()?;
     let (source, reader) = Source::open(&arguments.file)?;
     let mut batches = Batches::new(reader);
+    // A data file that is not there yet has no configuration in force: without one, none is made.
+    let default = match backend.data_file() {
+        Some(file) if named.is_none() && !file.exists() => Some(default_config(&backend)?),
+        _ => None,
+    };
     let opened = backend.open_or_make().await?;
-    let config = match (given, &opened) {
-        (Some(config), _) => config,
+    let operator = Operator::of(globals, &opened, "publish").await?;
+    let config = match (named.or(default), operator.config_at_hand(), &opened) {
+        (Some(config), _, _) => config,
+        (None, Some(in_force), _) => Arc::new(in_force.clone()),
         #[cfg(feature = "aws")]
-        (None, Opened::Aws(store)) => store.configuration().await?,
-        (None, _) => return Err(Failure::failed("there is no configuration to publish under")),
+        (None, None, Opened::Aws(store)) => store.configuration().await?,
+        (None, None, _) => default_config(&backend)?,
     };
     on_store!(opened, |ledger, queue| {
         let publisher = Publisher { ledger, queue, clock: &SystemClock };
-        each_batch(globals.output, &publisher, &config, &mut batches, &source).await
+        let bounds = Bounds { opened: &opened, operator: &operator };
+        each_batch(globals.output, &publisher, &config, &bounds, &mut batches, &source).await
     })
 }
 
-/// The configuration in the file that is named or the default file; none where the backend's own is
-/// in force.
-fn given(named: Option<&Path>, backend: &Backend) -> Result<Option<Arc<Config>>, Failure> {
-    #[cfg(feature = "aws")]
-    if named.is_none() && *backend == Backend::Aws {
-        return Ok(None);
-    }
-    let file = named.unwrap_or(Path::new(DEFAULT_FILE));
-    // Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch, and
-    // the functions by theirs.
+fn default_config(backend: &Backend) -> Result<Arc<Config>, Failure> {
+    file_config(Path::new(DEFAULT_FILE), backend)
+}
+
+/// Publishing sends nothing to anybody: `serve`, which does, judges addresses by its own switch, and
+/// the functions by theirs.
+fn file_config(file: &Path, backend: &Backend) -> Result<Arc<Config>, Failure> {
     let rules = Rules { locality: Locality::AllowLocal, secrets: backend.secret_stores(), worker_runs: None };
-    Ok(Some(Arc::new(load(file, rules)?)))
+    load(file, rules).map(Arc::new)
+}
+
+/// For which tenants the operator may publish.
+struct Bounds<'a> {
+    opened: &'a Opened,
+    operator: &'a Operator,
+}
+
+impl Bounds<'_> {
+    /// Refuses the events of tenants beyond them. That it was tried is entered once for each tenant.
+    async fn keep(&self, batch: &mut [Row], seen: &mut BTreeSet<TenantId>) {
+        for row in batch {
+            let Ok(event) = &row.event else { continue };
+            if self.operator.may_see(&event.tenant) {
+                continue;
+            }
+            let tenant = event.tenant.clone();
+            let message = format!("tenant: the operator is not authorised for tenant {tenant}");
+            row.event = Err(Refusal::new(Code::Forbidden, message));
+            if seen.insert(tenant.clone()) {
+                // The answer is the line's own; what counts here is the entry.
+                let _ = self.operator.check(self.opened, &Book::Tenant(tenant)).await;
+            }
+        }
+    }
 }
 
 async fn each_batch<L: Ledger, Q: Queue, R: Read>(
     output: Format,
     publisher: &Publisher<'_, L, Q, SystemClock>,
     config: &Config,
+    bounds: &Bounds<'_>,
     batches: &mut Batches<R>,
     source: &Source,
 ) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
+    let mut beyond = BTreeSet::new();
     let mut is_empty = true;
     loop {
-        let batch = batches
+        let mut batch = batches
             .next()
             .map_err(|error| Failure::wrong_input(format!("{}: {}", source.name, exit::in_words(&error))))?;
         if batch.is_empty() {
@@ -91,6 +125,7 @@ async fn each_batch<L: Ledger, Q: Queue, R: Read>(
             return Ok(exit);
         }
         is_empty = false;
+        bounds.keep(&mut batch, &mut beyond).await;
         let publishing =
             batch.into_iter().map(async |row| (row.place, publish(publisher, config, row.event).await));
         let mut unavailable = None;
@@ -102,7 +137,7 @@ async fn each_batch<L: Ledger, Q: Queue, R: Read>(
                 }
                 Err(refusal) => {
                     refused(output, &source.at(place), place, &refusal);
-                    let is_rule = refusal.code == Code::Conflict;
+                    let is_rule = matches!(refusal.code, Code::Conflict | Code::Forbidden);
                     exit = exit.max(if is_rule { Exit::Refused } else { Exit::WrongInput });
                 }
             }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use waybill_domain::authority::Book;
 use waybill_domain::order::{Order, OrderBody, OrderId};
-use waybill_domain::redrive::{ReleaseRate, Run};
+use waybill_domain::redrive::{ReleaseRate, Run, outcome_of};
 use waybill_domain::time::TimeMs;
 use waybill_service::office::Office;
-use waybill_service::ports::Clock as _;
+use waybill_service::ports::{Clock as _, Ledger};
 use waybill_service::redrive::orders::{RunAct, Start};
 use waybill_service::redrive::plan::{Plan, Wish, plan};
 use waybill_system::SystemClock;
@@ -20,7 +20,8 @@ use super::{Globals, refused, why};
 use crate::backend::on_office;
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
-use crate::show::{plan as show, runs};
+use crate::show::plan as show;
+use crate::show::runs::{self, Outcomes};
 
 mod selection;
 
@@ -158,14 +159,14 @@ fn say(output: Format, act: &RunAct, done: &str) -> Exit {
     let Some(run) = run_of(order) else { return Exit::Done };
     match output {
         Format::Json => {
-            let mut facts = runs::facts(order, run);
+            let mut facts = runs::facts(order, run, Outcomes::noted(run));
             facts.insert("already".to_owned(), already.into());
             out::json(&facts);
         }
         Format::Table => {
             let was = if already { format!("was {done} already") } else { done.to_owned() };
             out::line(format_args!("{} {was}", order.id));
-            out::line(runs::of_run(order, run));
+            out::line(runs::of_run(order, run, Outcomes::noted(run)));
         }
     }
     Exit::Done
@@ -181,19 +182,37 @@ fn run_of(order: &Order) -> Option<&Run> {
 async fn status(globals: &Globals, id: Option<&OrderId>) -> Result<Exit, Failure> {
     let opened = globals.backend().open().await?;
     let operator = Operator::of(globals, &opened, "redrive status").await?;
-    on_office!(opened, |_, office| {
+    on_office!(opened, |ledger, office| {
         let books = operator.books(office).await?;
         let Some(id) = id else { return all(globals.output, office, &books).await };
         let order = desk(office).find(id, &books).await?;
         let Some((order, run)) = order.as_ref().and_then(|order| Some((order, run_of(order)?))) else {
             return Err(Failure::failed(format!("there is no redrive run {id}")));
         };
+        let seen = seen_now(ledger, order, run).await?;
         match globals.output {
-            Format::Json => out::json(&runs::facts(order, run)),
-            Format::Table => out::line(runs::of_run(order, run)),
+            Format::Json => out::json(&runs::facts(order, run, seen)),
+            Format::Table => out::line(runs::of_run(order, run, seen)),
         }
         Ok(Exit::Done)
     })
+}
+
+/// What the run noted, and what is known by now of those that it still watches: a sampled or a stopped
+/// run looks no more, and its reviewer wants to know.
+async fn seen_now(ledger: &impl Ledger, order: &Order, run: &Run) -> Result<Outcomes, Failure> {
+    let mut seen = Outcomes { open: 0, ..Outcomes::noted(run) };
+    for watched in &run.watched {
+        let record = ledger.load(&watched.delivery).await?;
+        match record.map(|record| outcome_of(watched, &record, order.id.as_str())) {
+            Some(Ok(Some(true))) => seen.delivered += 1,
+            Some(Ok(Some(false))) => seen.failed += 1,
+            Some(Ok(None)) => seen.open += 1,
+            // Another run released it since.
+            Some(Err(_)) | None => {}
+        }
+    }
+    Ok(seen)
 }
 
 async fn all(output: Format, office: &impl Office, books: &[Book]) -> Result<Exit, Failure> {
@@ -203,7 +222,9 @@ async fn all(output: Format, office: &impl Office, books: &[Book]) -> Result<Exi
     let found: Vec<(&Order, &Run)> =
         orders.iter().filter_map(|order| Some((order, run_of(order)?))).collect();
     match output {
-        Format::Json => found.iter().for_each(|(order, run)| out::json(&runs::facts(order, run))),
+        Format::Json => {
+            found.iter().for_each(|(order, run)| out::json(&runs::facts(order, run, Outcomes::noted(run))))
+        }
         Format::Table if found.is_empty() => out::complain("no redrive runs"),
         Format::Table => out::line(runs::of_runs(&found)),
     }

@@ -9,6 +9,25 @@ use super::orders::signed;
 use super::plan::{reviews, selection_facts, selection_in_words};
 use super::table::table;
 
+/// What became of what a run released and looked at last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Outcomes {
+    /// Delivered.
+    pub(crate) delivered: usize,
+    /// Failed again.
+    pub(crate) failed: usize,
+    /// Nothing is known of these yet.
+    pub(crate) open: usize,
+}
+
+impl Outcomes {
+    /// As the run itself knows them: it looks while it releases.
+    pub(crate) fn noted(run: &Run) -> Self {
+        let delivered = run.outcomes.iter().filter(|delivered| **delivered).count();
+        Self { delivered, failed: run.outcomes.len() - delivered, open: run.watched.len() }
+    }
+}
+
 /// Runs, one row each.
 pub(crate) fn of_runs(runs: &[(&Order, &Run)]) -> String {
     let header =
@@ -31,7 +50,7 @@ pub(crate) fn of_runs(runs: &[(&Order, &Run)]) -> String {
 }
 
 /// One run for people.
-pub(crate) fn of_run(order: &Order, run: &Run) -> String {
+pub(crate) fn of_run(order: &Order, run: &Run, seen: Outcomes) -> String {
     let Signed { by, at, why } = &run.started;
     let mut lines = vec![
         format!("{}  {}", order.id, standing(run)),
@@ -42,7 +61,7 @@ pub(crate) fn of_run(order: &Order, run: &Run) -> String {
             "  came to   {} of {} released, {} expired, {} blocked",
             run.tally.released, run.planned, run.tally.expired, run.tally.blocked
         ),
-        format!("  outcomes  {}", outcomes(run)),
+        format!("  outcomes  {}", outcomes(seen)),
     ];
     for (what, why) in reviews(&run.reviews) {
         lines.push(format!("  reviewed  {what}: {}", escaped(why)));
@@ -59,12 +78,12 @@ pub(crate) fn of_run(order: &Order, run: &Run) -> String {
 }
 
 /// One run for programs.
-pub(crate) fn facts(order: &Order, run: &Run) -> Map<String, Value> {
+pub(crate) fn facts(order: &Order, run: &Run, seen: Outcomes) -> Map<String, Value> {
     let lanes = run.lanes.iter().map(|(name, lane)| {
         let next = lane.next_at.map(|at| at.to_string());
         (name.to_string(), json!({ "judged": lane.done, "next_release_at": next }))
     });
-    let (delivered, failed) = seen(run);
+    let Outcomes { delivered, failed, open } = seen;
     let (since, by, why) = match &run.standing {
         Standing::Running => (None, None, None),
         Standing::Stopped(signed) | Standing::Halted(signed) => {
@@ -89,7 +108,7 @@ pub(crate) fn facts(order: &Order, run: &Run) -> Map<String, Value> {
         "released": run.tally.released,
         "expired": run.tally.expired,
         "blocked": run.tally.blocked,
-        "last_outcomes": { "delivered": delivered, "failed": failed },
+        "last_outcomes": { "delivered": delivered, "failed": failed, "open": open },
         "destinations": lanes.collect::<Map<_, _>>(),
     });
     match facts {
@@ -129,16 +148,11 @@ fn limits(run: &Run) -> String {
     run.sample.map_or_else(String::new, |sample| format!(", a sample of {sample} first"))
 }
 
-fn outcomes(run: &Run) -> String {
-    match seen(run) {
-        (0, 0) => "none seen yet".to_owned(),
-        (delivered, failed) => {
-            format!("of the last {}: {delivered} delivered, {failed} failed again", delivered + failed)
-        }
+fn outcomes(Outcomes { delivered, failed, open }: Outcomes) -> String {
+    match delivered + failed + open {
+        0 => "none to be seen yet".to_owned(),
+        all => format!(
+            "of the last {all} released: {delivered} delivered, {failed} failed again, {open} not known yet"
+        ),
     }
-}
-
-fn seen(run: &Run) -> (usize, usize) {
-    let delivered = run.outcomes.iter().filter(|delivered| **delivered).count();
-    (delivered, run.outcomes.len() - delivered)
 }

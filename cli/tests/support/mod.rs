@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "only tests are built with this")]
 
 pub(crate) mod http;
+pub(crate) mod office;
 pub(crate) mod recipient;
 
 use std::fs;
@@ -69,6 +70,7 @@ impl Home {
             .env("CODE_SECRET", CODE_SECRET)
             .env("SHORT_SECRET", "too-short-for-a-secret")
             .env_remove("RUST_LOG")
+            .env_remove("WAYBILL_OPERATOR")
             .env_remove("WAYBILL_TABLE");
         command
     }

@@ -13,10 +13,12 @@ const ACROSS: &str = "*";
 pub(super) fn read(entry: &Entry<'_, '_>) -> Option<(String, Authority)> {
     let name = entry.parsed_name(audit::who);
     let section = entry.as_section(&KEYS)?;
-    let listed = section.get("tenants").and_then(|entry| entry.as_list());
-    let is_across = |item: &Entry<'_, '_>| item.as_text() == Some(ACROSS);
+    let is_across = |items: &[Entry<'_, '_>]| items.len() == 1 && items[0].as_text() == Some(ACROSS);
+    // What is no list is found fault with once.
+    let listed = section.get("tenants").map(|entry| entry.as_list());
     let authority = match listed {
-        Some(items) if items.len() == 1 && is_across(&items[0]) => Some(Authority::Across),
+        Some(None) => None,
+        Some(Some(items)) if is_across(&items) => Some(Authority::Across),
         _ => tenants(&section).map(Authority::Tenants),
     };
     Some((name?, authority?))

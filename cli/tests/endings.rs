@@ -1,0 +1,179 @@
+//! Dead letters that a person ends, and holds that a person places.
+
+mod support;
+
+use serde_json::json;
+use support::office::{BOSS, MARIA, Office};
+use support::text;
+use waybill_domain::identity::DeliveryId;
+use waybill_domain::order::Decision;
+use waybill_embedded::EmbeddedStore;
+use waybill_service::acts::Desk;
+use waybill_service::ports::Catalogue as _;
+use waybill_system::{SystemClock, SystemDice};
+
+#[test]
+fn closed_is_out_of_the_counts_and_resolved_has_succeeded_each_with_who_when_and_why() {
+    let office = Office::with(&["acme/down-1", "acme/refused-1", "acme/locked-1"]);
+    let [closed, resolved, left] = ["down-1", "refused-1", "locked-1"].map(|event| office.id_of(event));
+    let done = office.by(MARIA, &["dead-letters", "close", &closed, "--why", "nobody needs it"]);
+    assert_eq!((done.code, done.out), (0, format!("{closed}: closed\n")));
+    let done =
+        office.facts(MARIA, &["dead-letters", "resolve", &resolved, "--applied", "--why", "they have it"]);
+    assert_eq!([&done[0]["decision"], &done[0]["came_to"]], ["resolve", "done"]);
+
+    let dead = office.facts(MARIA, &["dead-letters", "list"]);
+    assert_eq!(dead.iter().map(|one| text(one, "delivery_id")).collect::<Vec<_>>(), [&left]);
+    assert_eq!(office.delivery("down-1")["state"], "dead_lettered");
+    assert_eq!(office.delivery("refused-1")["state"], "succeeded");
+    assert_eq!(office.facts(MARIA, &["redrive", "plan"])[0]["selected"], 1);
+    for (id, title, why) in [(&closed, "closed", "nobody needs it"), (&resolved, "resolved", "they have it")]
+    {
+        let shown = office.by(MARIA, &["deliveries", "show", id]).out;
+        assert!(shown.contains(&format!("  {title:<13}  by maria: {why}\n")), "{shown}");
+        let facts = office.facts(MARIA, &["deliveries", "show", id]).remove(0);
+        assert_eq!(facts["acts"].as_array().unwrap().len(), 1);
+        assert_eq!([text(&facts["acts"][0], "act"), text(&facts["acts"][0], "why")], [title, why]);
+        assert_eq!(facts["replay"], json!(null));
+    }
+}
+
+#[test]
+fn the_same_end_twice_is_one_act_and_another_end_is_refused() {
+    let office = Office::with(&["acme/down-1", "acme/down-2"]);
+    let [id, other] = ["down-1", "down-2"].map(|event| office.id_of(event));
+    let close = ["dead-letters", "close", &id, "--why", "nobody needs it"];
+    assert_eq!(office.by(MARIA, &close).code, 0);
+    let again = office.by(BOSS, &close);
+    assert_eq!(again.code, 0);
+    assert!(again.out.starts_with(&format!("{id}: closed already, by maria at ")), "{}", again.out);
+    assert_eq!(office.facts(BOSS, &close)[0]["already"], true);
+    // Of several, the others are ended all the same.
+    let both = ["dead-letters", "resolve", &id, &other, "--applied", "--why", "they have both"];
+    let ran = office.by(MARIA, &both);
+    assert_eq!((ran.code, ran.out), (3, format!("{other}: resolved\n")));
+    assert_eq!(ran.err, format!("{id} is closed already: only a dead letter can be ended\n"));
+    assert_eq!((office.count_of("closed"), office.count_of("resolved")), (1, 1));
+
+    // A mistyped one ends none, and a resolution says that it was applied.
+    let unknown = "whd_00000000000000000000000000";
+    let ran = office.by(MARIA, &["dead-letters", "close", &id, unknown, "--why", "x"]);
+    assert_eq!((ran.code, ran.err), (1, format!("waybill.db: there is no delivery {unknown}\n")));
+    let ran = office.by(MARIA, &["dead-letters", "resolve", &id, "--why", "x"]);
+    assert!(ran.code == 2 && ran.err.contains("--applied"), "{}", ran.err);
+}
+
+#[test]
+fn an_order_whose_command_was_killed_is_carried_out_by_the_next_one_and_entered_once() {
+    let office = Office::with(&["acme/down-1"]);
+    let id = office.id_of("down-1");
+    let store = EmbeddedStore::open(&office.home.path("waybill.db"), SystemClock).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let record = store.find(&DeliveryId::parse(&id).unwrap()).await.unwrap().remove(0);
+        let desk = Desk { office: &store, clock: &SystemClock, dice: &SystemDice };
+        desk.order_ending(&record, Decision::Close, MARIA, "nobody needs it").await.unwrap();
+    });
+    drop(store);
+    assert_eq!(office.facts(MARIA, &["dead-letters", "list"]).len(), 1);
+
+    let again = office.by(MARIA, &["dead-letters", "close", &id, "--why", "nobody needs it"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert!(office.facts(MARIA, &["dead-letters", "list"]).is_empty());
+    assert_eq!(office.count_of("closed"), 1);
+}
+
+#[test]
+fn a_hold_is_one_hold_and_is_lifted_once() {
+    let office = Office::with(&[]);
+    let add = ["hold", "add", "--destination", "d", "--why", "they are down"];
+    let first = office.facts(MARIA, &add).remove(0);
+    assert_eq!(
+        [&first["already"], &first["reason"], &first["book"]],
+        [&json!(false), &json!("paused"), &json!("acme")]
+    );
+    assert_eq!(office.facts(BOSS, &add)[0]["already"], true);
+    let id = text(&first, "hold").to_owned();
+    let lift = ["hold", "lift", &id, "--why", "they are up"];
+    assert_eq!(office.facts(MARIA, &["hold", "list"]).len(), 1);
+    assert_eq!(office.facts(MARIA, &lift)[0]["already"], false);
+    let again = office.by(MARIA, &lift);
+    assert!(again.code == 0 && again.out.starts_with(&format!("{id} was lifted already\n")), "{}", again.out);
+    assert!(office.facts(MARIA, &["hold", "list"]).is_empty());
+    let all = office.by(MARIA, &["hold", "list", "--all"]).out;
+    assert!(all.contains("by maria: they are up"), "{all}");
+    assert_eq!((office.count_of("hold_added"), office.count_of("hold_lifted")), (1, 1));
+}
+
+#[test]
+fn a_hold_is_of_a_destination_a_tenant_a_class_of_payloads_or_everything() {
+    let office = Office::with(&[]);
+    let why = "because";
+    let rows: [(&str, &[&str], &str, &str, &str); 6] = [
+        (MARIA, &["--destination", "d"], "acme", "paused", "destination d"),
+        (MARIA, &["--tenant", "acme"], "acme", "paused", "tenant acme"),
+        (MARIA, &["--type", "lease.*"], "acme", "quarantine", "type lease.* of tenant acme"),
+        (
+            BOSS,
+            &["--type", "lease.*", "--payload-version", "2", "--tenant", "other"],
+            "other",
+            "quarantine",
+            "type lease.* with payload version 2 of tenant other",
+        ),
+        (BOSS, &["--type", "lease.*"], "*", "quarantine", "type lease.*"),
+        (BOSS, &["--all"], "*", "gate", "everything"),
+    ];
+    for (operator, what, book, reason, says) in rows {
+        let line = [&["hold", "add", "--why", why], what].concat();
+        let facts = office.facts(operator, &line).remove(0);
+        assert_eq!([&facts["book"], &facts["reason"]], [book, reason], "{what:?}");
+        let told = office.by(operator, &line).out;
+        assert!(told.contains(&format!("  {says}  ")), "{says}: {told}");
+    }
+    // Whoever is bounded to a tenant knows what keeps its deliveries back, and nothing of another's.
+    assert_eq!(
+        (office.facts(BOSS, &["hold", "list"]).len(), office.facts(MARIA, &["hold", "list"]).len()),
+        (6, 5)
+    );
+    let shown = office.facts(MARIA, &["destinations", "show", "d"]).remove(0);
+    assert_eq!(shown["holds"].as_array().unwrap().len(), 5);
+    let gate =
+        office.facts(MARIA, &["hold", "list"]).into_iter().find(|hold| hold["reason"] == "gate").unwrap();
+    let lift = office.by(MARIA, &["hold", "lift", text(&gate, "hold"), "--why", "x"]);
+    assert_eq!(lift.code, 3, "{}", lift.err);
+
+    let wrong: [&[&str]; 6] = [
+        &[],
+        &["--all", "--tenant", "acme"],
+        &["--all", "--type", "x"],
+        &["--destination", "d", "--tenant", "acme"],
+        &["--tenant", "acme", "--payload-version", "2"],
+        &["--type", "*.created"],
+    ];
+    for what in wrong {
+        let ran = office.by(BOSS, &[&["hold", "add", "--why", why], what].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{what:?}");
+    }
+}
+
+#[test]
+fn destinations_tell_whom_to_ask_where_requests_go_and_what_is_dead() {
+    let office = Office::with(&["acme/down-1", "acme/refused-1", "other/down-2"]);
+    let all = office.facts(BOSS, &["destinations", "list"]);
+    let names: Vec<&str> = all.iter().map(|one| text(one, "destination")).collect();
+    assert_eq!(names, ["d", "o"]);
+    let facts = office.facts(MARIA, &["destinations", "show", "d"]).remove(0);
+    assert_eq!([&facts["dead_letters"], &facts["policy"]["max_attempts"]], [2, 3]);
+    assert!(text(&facts, "origin").starts_with("http://127.0.0.1:"));
+    let told = office.by(MARIA, &["destinations", "show", "d"]).out;
+    for part in [
+        "  tenants       acme\n",
+        "  held          no\n",
+        "  dead letters  2\n",
+        "1 of acme: payload_rejected",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in\n{told}");
+    }
+    let everything = told + &serde_json::to_string(&all).unwrap();
+    assert!(!everything.contains("PATH-SECRET") && !everything.contains("D_SECRET"), "{everything}");
+}
