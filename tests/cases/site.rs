@@ -51,6 +51,7 @@ impl Site {
             recipient: world.ports.recipient.reached_by("worker", clock.clone()),
             clock,
             dice: SeededDice::new("worker", 7),
+            desk: Default::default(),
         };
         let reconciler = SkewedClock::of(&world.clock, reconciler_ms);
         Self {
