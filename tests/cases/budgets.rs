@@ -94,8 +94,14 @@ impl<'w> Crew<'w> {
                     let consumer = Consumer { ports: &world.ports };
                     let incoming = Incoming { message_id: &message.message_id, body: &message.body };
                     let verdict = consumer.consume(&world.config, incoming, MINUTE).await;
-                    assert_eq!(verdict, Verdict::Acknowledge);
-                    world.ports.queue.acknowledge(&message.receipt).await.unwrap();
+                    match verdict {
+                        Verdict::Acknowledge => world.ports.queue.acknowledge(&message.receipt).await,
+                        Verdict::Leave { hidden_until } => {
+                            let until = hidden_until.unwrap_or(world.clock.now().plus(MINUTE));
+                            world.ports.queue.hide_until(&message.receipt, until).await
+                        }
+                    }
+                    .unwrap();
                 }));
             }
             while let Some(Some(())) = poll_while_moving(pin!(self.at_work.next())) {}
@@ -273,6 +279,41 @@ fn a_backlog_behind_a_slow_recipient_polls_nothing_and_drains_at_once_when_it_is
     sent += messages_sent(&world);
     assert_eq!(world.ports.recipient.requests().len(), BACKLOG, "within minutes");
     assert!(sent <= 2 * BACKLOG + 100, "{sent} messages: more than one extra for each, and a few");
+}
+
+/// All workers die now and then; what they had in hand comes again when its visibility ends.
+#[test]
+fn a_tar_pit_keeps_nobody_else_waiting_and_never_gets_more_than_its_budget() {
+    let mut world = World::new().with("accounting", slots(8));
+    let start = world.clock.now();
+    for n in 0..2000 {
+        let slowly = Reaction::answer(200).taking(secs(14));
+        world.published(&event(&format!("e{n}")), vec![slowly; 5]);
+    }
+    let mut waits = Vec::new();
+    for round in 0..10 {
+        let mut crew = Crew::of(&world, 64);
+        for n in 0..10 {
+            let json = event(&format!("fast-{round}-{n}")).replace("accounting", "crm");
+            let id = world.published(&json, [Reaction::answer(200).taking(DurationMs::from_ms(5))]);
+            let now = world.clock.now();
+            crew.work_until(now.plus(secs(3)));
+            waits.push(world.sent_after_ms(&id, now));
+        }
+        drop(crew);
+        world.ports.desk = waybill_service::desk::Desk::default();
+    }
+    assert!(waits.iter().all(|sent| sent.first() == Some(&0)), "{waits:?}");
+    let requests = world.ports.recipient.requests();
+    let slow = |at: TimeMs| {
+        // A request whose sender died may be with the recipient for as long as the attempt could take.
+        let is_there = |r: &&waybill_testkit::scripted::Received| {
+            r.url.to_string().contains("accounting") && r.at <= at && at < r.at.plus(secs(14))
+        };
+        requests.iter().filter(is_there).count()
+    };
+    let most = (0..300).map(|second| slow(start.plus(secs(second)))).max();
+    assert_eq!(most, Some(8));
 }
 
 #[test]

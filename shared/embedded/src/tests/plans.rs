@@ -60,3 +60,19 @@ fn costs_do_not_know_history() {
         assert_eq!(plan(&conn, &sql), [expected], "{sql}");
     }
 }
+
+/// From name to name: one range for each destination, however much of it is held.
+#[test]
+fn the_destinations_with_something_held_cost_one_search_each() {
+    let (_store, dir) = fresh();
+    let conn = Connection::open(dir.path().join("waybill.db")).unwrap();
+    let steps = plan(&conn, ledger::HELD_DESTINATIONS);
+    let of_delivery: Vec<&String> = steps.iter().filter(|step| step.contains("delivery")).collect();
+    assert!(
+        !of_delivery.is_empty()
+            && of_delivery
+                .iter()
+                .all(|step| step.starts_with("SEARCH delivery USING COVERING INDEX delivery_by_hold")),
+        "{steps:?}"
+    );
+}

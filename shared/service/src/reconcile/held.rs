@@ -47,7 +47,15 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 report.more = true;
                 break;
             }
-            turns.extend(self.take_turn(config, turn, limits, report).await?);
+            let destination = turn.destination.clone();
+            match self.take_turn(config, turn, limits, report).await {
+                Ok(next) => turns.extend(next),
+                // One destination that cannot be looked at must not keep the others from it.
+                Err(error) => {
+                    report.failed += 1;
+                    tracing::error!(%destination, error = error.in_full(), "not reconciled");
+                }
+            }
         }
         Ok(())
     }

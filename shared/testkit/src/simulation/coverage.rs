@@ -85,6 +85,7 @@ pub const EXPECTED: &[&str] = &[
     "fault crash after",
     "fault crash before",
     "fault crash while waiting",
+    "fault crash with a slot",
     "fault deleted message comes back",
     "fault freeze",
     "fault index lags",

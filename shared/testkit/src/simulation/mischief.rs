@@ -103,6 +103,9 @@ impl History {
         };
         self.chronicle.fault(name, || player.actor.name().to_owned());
         self.auditor.request_over(player.actor.name());
+        if self.auditor.check_slots(player.actor.name()).is_err() {
+            self.chronicle.count("fault crash with a slot");
+        }
         if let Role::Producer { event, .. } = player.role {
             self.publish_later(event);
         }

@@ -11,7 +11,7 @@ use waybill_domain::attempt::Attempt;
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::envelope::WakeUp;
-use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId, WriteToken};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::ports::{
@@ -32,6 +32,8 @@ pub struct Sight {
     config: Arc<Config>,
     case: Arc<Mutex<Option<Case>>>,
     is_late_look: Arc<AtomicBool>,
+    /// It has written its conclusion: whatever it loads from now on is looked at as something held.
+    has_concluded: Arc<AtomicBool>,
     told: Option<OnAdmission>,
 }
 
@@ -40,6 +42,7 @@ struct Case {
     message_id: MessageId,
     wakeup: WakeUp,
     ends_at: TimeMs,
+    settled_before: Option<WriteToken>,
 }
 
 impl std::fmt::Debug for Sight {
@@ -56,6 +59,7 @@ impl Sight {
             config: config.clone(),
             case: Arc::default(),
             is_late_look: Arc::default(),
+            has_concluded: Arc::default(),
             told,
         }
     }
@@ -63,8 +67,24 @@ impl Sight {
     /// The worker takes up a wake-up, and has `time_left`.
     pub fn take_up(&self, message_id: &MessageId, wakeup: WakeUp, time_left: DurationMs) {
         let ends_at = self.clock.now().plus(time_left);
-        let case = Case { message_id: message_id.clone(), wakeup, ends_at };
+        let case = Case { message_id: message_id.clone(), wakeup, ends_at, settled_before: None };
         *self.case.lock().unwrap_or_else(PoisonError::into_inner) = Some(case);
+    }
+
+    /// Every write that concludes leaves a token of its own; a claim and a lift leave the old one.
+    fn applied(&self, change: &Change, applied: &Applied) {
+        let case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(case) = case.as_ref() else { return };
+        let (after, stored) = match applied {
+            Applied::Landed => (change.after(), change.after()),
+            Applied::Lost(Some(stored)) => (change.after(), &**stored),
+            Applied::Lost(None) => return,
+        };
+        let is_own = case.wakeup.facts.key() == after.delivery.key();
+        if is_own && after.settled_token != case.settled_before && after.settled_token == stored.settled_token
+        {
+            self.has_concluded.store(true, Ordering::SeqCst);
+        }
     }
 
     fn loaded(&self, record: &Record) {
@@ -72,12 +92,13 @@ impl Sight {
         if self.is_late_look.swap(false, Ordering::SeqCst) {
             return;
         }
-        let case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(case), Some(told)) = (case.as_ref(), &self.told) else { return };
+        let mut case = self.case.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(case), Some(told)) = (case.as_mut(), &self.told) else { return };
         // Whoever frees a slot looks at others, too.
-        if case.wakeup.facts.key() != record.delivery.key() {
+        if case.wakeup.facts.key() != record.delivery.key() || self.has_concluded.load(Ordering::SeqCst) {
             return;
         }
+        case.settled_before.clone_from(&record.settled_token);
         let now = self.clock.now();
         let scene = Scene {
             destination: self.config.destinations.get(&record.delivery.destination).map(Arc::as_ref),
@@ -122,6 +143,7 @@ impl<L: Ledger> Ledger for Watched<L> {
 
     async fn apply(&self, change: &Change) -> PortResult<Applied> {
         let applied = self.inner.apply(change).await?;
+        self.sight.applied(change, &applied);
         if matches!(applied, Applied::Lost(_)) && is_success(change) {
             self.sight.is_late_look.store(true, Ordering::SeqCst);
         }

@@ -1,0 +1,167 @@
+//! What is held and may go: found, earliest deadline first; reserved for; lifted and woken.
+
+use waybill_domain::budget::{Budget, Usage};
+use waybill_domain::delivery::Record;
+use waybill_domain::envelope::WakeUp;
+use waybill_domain::hold::HoldReason;
+use waybill_domain::identity::DeliveryKey;
+use waybill_domain::repair::{HeldRepair, repair_held};
+use waybill_domain::time::{DurationMs, TimeMs};
+
+use crate::config::Config;
+use crate::ports::{Clock, Cursor, Dice, Ledger, Outgoing, PortError, PortResult, Queue};
+use crate::reconcile::{Reconciler, TickReport, minimum_window};
+use crate::redrive::orders::RESUME_SPREAD;
+use crate::steps::{Landing, hand_over, legal, write};
+
+use super::{Bid, Going, is_redrive};
+
+/// What is held and may go.
+#[derive(Default)]
+pub(super) struct Found {
+    records: Vec<Record>,
+    /// Due later, so that they need no room now.
+    due_later: Vec<Record>,
+    /// Whether there is more than there is room for.
+    more: bool,
+}
+
+impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
+    /// What is held, may go, and finds room, earliest deadline first. Ends what passed its deadline.
+    pub(super) async fn find(
+        &self,
+        bid: Bid<'_>,
+        usage: &Usage,
+        most: usize,
+        certain: &[Record],
+    ) -> PortResult<Found> {
+        let Bid { config, destination, budget } = bid;
+        let (mut found, mut trial) = (Found::default(), usage.clone());
+        let mut looked_at = 0;
+        let mut from: Option<Cursor> = None;
+        loop {
+            let enough = trial.free(budget, self.clock.now()) + trial.reservations() + 2;
+            let page = self.ledger.held(&destination.name, enough.clamp(2, 100), from.as_ref()).await?;
+            let of_page = page.items.into_iter().filter(|key| !usage.is_reserved(&key.delivery_id));
+            for key in of_page {
+                if looked_at == most {
+                    found.more = true;
+                    return Ok(found);
+                }
+                looked_at += 1;
+                let Some(record) = self.may_go(config, &key).await else { continue };
+                if !sort_in(&mut found, &mut trial, budget, record, self.clock.now()) {
+                    return Ok(found);
+                }
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        for record in certain {
+            let is_known =
+                found.records.iter().chain(&found.due_later).any(|r| r.delivery == record.delivery);
+            if !is_known {
+                sort_in(&mut found, &mut trial, budget, record.clone(), self.clock.now());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The record, if it is held and no hold matches it. One that cannot be read keeps nobody up.
+    async fn may_go(&self, config: &Config, key: &DeliveryKey) -> Option<Record> {
+        let judged = async {
+            let Some(record) = self.ledger.load(key).await? else { return Ok(None) };
+            let now = self.clock.now();
+            match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
+                HeldRepair::Stay => Ok(None),
+                HeldRepair::Lift => Ok(Some(record)),
+                HeldRepair::End(ending) => {
+                    let (by, rules) = (self.writer(now), config.look_rules(self.queue.window()));
+                    let end = legal(record.end(&by, ending, &rules))?;
+                    self.conclude(end, &by, &mut TickReport::default()).await?;
+                    Ok(None)
+                }
+            }
+        };
+        judged.await.unwrap_or_else(|error: PortError| {
+            tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
+                error = error.in_full(), "not released");
+            None
+        })
+    }
+
+    /// Lifts what goes, and wakes it.
+    pub(crate) async fn let_go(&self, config: &Config, going: Vec<Going>, report: &mut TickReport) {
+        for (record, from) in going {
+            let key = record.delivery.key();
+            match self.let_one_go(config, &record, from).await {
+                Ok(true) => report.lifted += 1,
+                Ok(false) => report.raced += 1,
+                Err(error) => {
+                    report.failed += 1;
+                    tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
+                        error = error.in_full(), "not released");
+                }
+            }
+        }
+    }
+
+    async fn let_one_go(&self, config: &Config, record: &Record, from: TimeMs) -> PortResult<bool> {
+        let (now, window) = (self.clock.now(), self.queue.window());
+        let goes_at = goes_at(record, self.dice, now);
+        let lift = legal(record.lift_not_before(goes_at, now, &config.look_rules(window)))?;
+        let Landing::Landed(lifted) = write(self.ledger, &lift, |_| false).await? else { return Ok(false) };
+        if from <= now {
+            hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
+        } else {
+            let (body, delay) = (WakeUp::for_next_attempt(&lifted).encode(), from.since(now).min(window));
+            self.queue.send(Outgoing { body, delay }).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// Whether to look further.
+fn sort_in(found: &mut Found, trial: &mut Usage, budget: &Budget, record: Record, now: TimeMs) -> bool {
+    if record.due_at > now {
+        found.due_later.push(record);
+        return true;
+    }
+    let is_redrive = is_redrive(&record);
+    if trial.reserve(budget, &record.delivery.id, is_redrive, now).is_some() {
+        found.records.push(record);
+        return true;
+    }
+    found.more = true;
+    // Redrives may have had their share, while others behind them have not.
+    is_redrive && trial.free(budget, now) > 0
+}
+
+/// Reserves for what was found, in the usage as it is by now.
+pub(super) fn reserve(bid: Bid<'_>, usage: &mut Usage, found: Option<&Found>, now: TimeMs) -> Vec<Going> {
+    let Some(found) = found else { return Vec::new() };
+    let mut going: Vec<Going> = found.due_later.iter().map(|record| (record.clone(), now)).collect();
+    let mut more = found.more;
+    for record in &found.records {
+        match usage.reserve(bid.budget, &record.delivery.id, is_redrive(record), now) {
+            Some(from) => going.push((record.clone(), from)),
+            None => more = true,
+        }
+    }
+    if more {
+        usage.someone_waits(now, bid.lease());
+    }
+    going
+}
+
+/// When a lifted delivery may go at the earliest. What a stopped run had released comes back all at once,
+/// and goes spread over a minute, as it was to go.
+pub(crate) fn goes_at(record: &Record, dice: &impl Dice, now: TimeMs) -> TimeMs {
+    let is_of_a_run = record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped);
+    match is_of_a_run {
+        true => now.plus(DurationMs::from_ms((dice.unit() * RESUME_SPREAD.as_ms() as f64) as u64)),
+        false => record.due_at,
+    }
+}
