@@ -260,7 +260,8 @@ fn document(url: &str) -> String {
     format!("[destinations.books]\ntenants = [\"acme\"]\nurl = \"{url}\"\nsecrets = [\"env:S\"]\n")
 }
 
-const RULES: Rules = Rules { locality: Locality::PublicOnly, secrets: SecretStores::Environment };
+const RULES: Rules =
+    Rules { locality: Locality::PublicOnly, secrets: SecretStores::Environment, worker_runs: None };
 
 fn source_of(world: &World) -> ConfigSource<MemoryOffice, VirtualClock> {
     let document = document("https://books.example.com/");

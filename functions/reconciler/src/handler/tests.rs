@@ -59,15 +59,15 @@ payload = { business_date = \"{window}\" }
 ";
 
 #[tokio::test]
-async fn a_tick_publishes_the_closed_windows_of_schedules_once() {
+async fn a_round_publishes_the_closed_windows_of_schedules_once() {
     let clock = VirtualClock::default();
     let (ledger, queue) = (MemoryLedger::default(), MemoryQueue::new(&clock, QueueRules::default()));
     let config = config_file::parse(&format!("{CONFIG}{NIGHTLY}"), Locality::PublicOnly).unwrap();
-    let reconciler =
-        Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &FixedDice::showing(0.5) };
+    let (office, dice) = (MemoryOffice::default(), FixedDice::showing(0.5));
+    let round = Round { ledger: &ledger, queue: &queue, office: &office, clock: &clock, dice: &dice };
     let learned = Learned::default();
     for scheduled in [1, 0] {
-        let done = handle(&reconciler, &config, &learned, clock.now().plus(TO_END)).await.unwrap();
+        let done = handle(&round, &config, &learned, clock.now().plus(TO_END)).await.unwrap();
         assert_eq!((done.scheduled, done.failed, done.more), (scheduled, 0, false));
     }
     assert_eq!(queue.messages().len(), 1);
