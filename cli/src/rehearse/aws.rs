@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use waybill_aws::clients::{Clients, Limits};
 use waybill_aws::polling::End;
 pub(crate) use waybill_aws::trial::Trial;
-use waybill_aws::{DynamoLedger, SqsQueue};
+use waybill_aws::{AwsOffice, DynamoLedger, SqsQueue};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
@@ -43,13 +43,14 @@ pub(super) async fn make() -> Result<Trial, Failure> {
 pub(crate) struct AwsStore {
     pub(super) ledger: Arc<DynamoLedger>,
     pub(super) queue: Arc<StoryQueue>,
+    pub(super) office: AwsOffice,
 }
 
 impl AwsStore {
     /// On what was made, in the story's time.
     pub(super) fn of(trial: &Trial, clock: &StoryClock) -> Self {
         let queue = StoryQueue { sqs: trial.queue(), clock: clock.clone(), seen: Mutex::default() };
-        Self { ledger: Arc::new(trial.ledger()), queue: Arc::new(queue) }
+        Self { ledger: Arc::new(trial.ledger()), queue: Arc::new(queue), office: trial.office() }
     }
 }
 

@@ -9,11 +9,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tempfile::TempDir;
 use waybill_domain::attempt::Attempt;
+use waybill_domain::audit::Entry;
+use waybill_domain::authority::Book;
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, MessageId, TenantId};
+use waybill_domain::order::{Order, OrderChange, OrderId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_embedded::EmbeddedStore;
+use waybill_service::office::{Entered, Office};
 use waybill_service::ports::{
     Applied, Budgets, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Inbox,
     KeptUsage, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received, UsageSet, in_full,
@@ -239,5 +243,55 @@ impl Inbox for Store {
 
     async fn next_visible_at(&self) -> PortResult<Option<TimeMs>> {
         queue!(self, queue => queue.next_visible_at())
+    }
+}
+
+/// Asks whichever office it is.
+macro_rules! office {
+    ($store:expr, $office:ident => $asked:expr) => {
+        match $store {
+            Store::Embedded($office, _) => $asked.await,
+            #[cfg(feature = "aws")]
+            Store::Aws(AwsStore { office: $office, .. }) => $asked.await,
+        }
+    };
+}
+
+impl Office for Store {
+    async fn head(&self, book: &Book) -> PortResult<Option<Entry>> {
+        office!(self, office => office.head(book))
+    }
+
+    async fn enter(&self, entry: &Entry, change: Option<&OrderChange>) -> PortResult<Entered> {
+        office!(self, office => office.enter(entry, change))
+    }
+
+    async fn progress(&self, change: &OrderChange) -> PortResult<bool> {
+        office!(self, office => office.progress(change))
+    }
+
+    async fn order(&self, book: &Book, id: &OrderId) -> PortResult<Option<Order>> {
+        office!(self, office => office.order(book, id))
+    }
+
+    async fn open_orders(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Order>> {
+        office!(self, office => office.open_orders(limit, from))
+    }
+
+    async fn orders(
+        &self,
+        book: Option<&Book>,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<Order>> {
+        office!(self, office => office.orders(book, limit, from))
+    }
+
+    async fn entries(&self, book: &Book, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Entry>> {
+        office!(self, office => office.entries(book, limit, from))
+    }
+
+    async fn books(&self) -> PortResult<Vec<Book>> {
+        office!(self, office => office.books())
     }
 }

@@ -1,12 +1,13 @@
 //! `lease-payment`: a recorded payment reaches the tenant's accounting system, through an outage,
 //! a lost answer and a rate limit, with one effect; and one that is never taken ends as a dead letter.
+//! Then the [`recovery`]: what an operator does about dead letters.
 
 use waybill_domain::delivery::State;
 use waybill_testkit::server::script::{Answer, Script};
 
-use super::Rehearsal;
 use super::promises::{effects, ends_as, promise};
 use super::stage::{NEVER, Stage};
+use super::{Rehearsal, recovery};
 use crate::exit::Failure;
 
 const PAYMENT: &str = include_str!("../../../examples/lease-payment/event.json");
@@ -29,10 +30,10 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
         let is_payment = request.body.windows(8).any(|part| part == b"pay_7319");
         match request.header("waybill-attempt") {
             Some(attempt) if is_payment => answer(attempt),
-            _ => Answer::with_body(500, &[], "ledger closed\n"),
+            _ => recovery::answer(request).unwrap_or(Answer::with_body(500, &[], "ledger closed\n")),
         }
     });
-    let stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal).await?;
+    let mut stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal).await?;
 
     rehearsal.voice.scene(
         "The payment pay_7319 for lease_881 of prop_204 was recorded. The accounting system is down, then \
@@ -75,5 +76,6 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     let dead = stage.store.dead_letter_bodies(10).await?;
     let told = dead.iter().filter(|body| body.contains(record.delivery.id.as_str())).count();
     rehearsal.keep(promise("evt_pay_7320", "one message in the dead-letter queue", 1, told));
-    rehearsal.conclude(&stage, &record, &attempts).await
+    rehearsal.conclude(&stage, &record, &attempts).await?;
+    recovery::recover(rehearsal, &mut stage).await
 }

@@ -9,6 +9,7 @@ mod lease_payment;
 mod narrated;
 mod nightly_reconciliation;
 mod promises;
+mod recovery;
 mod renewal_reminder;
 mod stage;
 mod voice;

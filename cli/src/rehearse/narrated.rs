@@ -8,11 +8,12 @@ use waybill_domain::attempt::{Attempt, Next};
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::ending::Disposition;
-use waybill_domain::identity::{DeliveryKey, DestinationName};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
 use waybill_domain::outcome::Applied as Effect;
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::{
-    Applied, Budgets, Clock, Created, Cursor, KeptUsage, Ledger, Page, PortResult, UsageSet,
+    Applied, Budgets, Catalogue, Clock, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter,
+    KeptUsage, Ledger, Page, PortResult, UsageSet,
 };
 
 use super::clock::StoryClock;
@@ -85,7 +86,15 @@ fn what_happened(told: Option<&Told>, after: &Record) -> String {
             )
         }
         _ if after.dlq_told && !before.dlq_told => "the dead-letter queue was told".to_owned(),
+        _ if after.redrives > before.redrives => {
+            format!("released, due {}", of_day(after.due_at))
+        }
         _ if after.state != before.state => format!("nothing more is sent: {}", ending(after)),
+        _ if after.hold.is_some() && before.hold.is_none() => {
+            let reason = after.hold.as_ref().map_or("", |held| held.reason.as_str());
+            format!("held: {reason}")
+        }
+        _ if before.hold.is_some() && after.hold.is_none() => "lifted".to_owned(),
         _ if after.looks > before.looks => "the reconciler looked at it".to_owned(),
         _ if before.claim.is_some() => "not sent; the attempt does not count".to_owned(),
         _ => "changed".to_owned(),
@@ -181,5 +190,28 @@ impl<L: Budgets> Budgets for Narrated<L> {
         usage: &Usage,
     ) -> PortResult<UsageSet> {
         self.ledger.set_usage(destination, expected, usage).await
+    }
+}
+
+impl<L: Catalogue> Catalogue for Narrated<L> {
+    async fn list(&self, filter: &Filter, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Record>> {
+        self.ledger.list(filter, limit, from).await
+    }
+
+    async fn find(&self, id: &DeliveryId) -> PortResult<Vec<Record>> {
+        self.ledger.find(id).await
+    }
+
+    async fn dead_letter_summary(&self, tenant: Option<&TenantId>) -> PortResult<Vec<DeadLetterGroup>> {
+        self.ledger.dead_letter_summary(tenant).await
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: &DeadLetterFilter,
+        limit: usize,
+        from: Option<&Cursor>,
+    ) -> PortResult<Page<Record>> {
+        self.ledger.dead_letters(filter, limit, from).await
     }
 }

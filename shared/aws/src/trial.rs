@@ -15,6 +15,7 @@ use waybill_service::ports::{PortError, PortResult};
 use crate::clients::Clients;
 use crate::fault::{Fault, LEDGER, QUEUE, of_sdk};
 use crate::ledger::DynamoLedger;
+use crate::office::AwsOffice;
 use crate::payloads::S3Payloads;
 use crate::queue::SqsQueue;
 use crate::table::{INDEXES, Index, PK, SK};
@@ -53,6 +54,11 @@ impl Trial {
     pub fn ledger(&self) -> DynamoLedger {
         let none = S3Payloads::new(self.clients.s3.clone(), format!("{}-has-no-bucket", self.table));
         DynamoLedger::new(self.clients.dynamo.clone(), &self.table, none)
+    }
+
+    /// Orders and audit. There is no bucket, so no configuration can be put in force.
+    pub fn office(&self) -> AwsOffice {
+        AwsOffice::new(self.clients.clone(), &self.table, format!("{}-has-no-bucket", self.table))
     }
 
     /// The queue and its dead-letter queue.
