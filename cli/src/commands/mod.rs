@@ -44,7 +44,7 @@ pub(crate) struct CommandLine {
     #[arg(long, global = true, value_enum, default_value_t)]
     output: Format,
 
-    /// Who acts: audited with every act, and bounded by [operators] of the configuration in force
+    /// Who acts: audited with every act, and bounded by the operators of the configuration in force
     /// [env: WAYBILL_OPERATOR] [default: the user's name on this machine]
     #[arg(long, global = true, value_name = "NAME")]
     operator: Option<String>,
