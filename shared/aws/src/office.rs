@@ -71,8 +71,21 @@ impl AwsOffice {
         newest_first: bool,
         limit: usize,
     ) -> PortResult<(Vec<Item>, bool)> {
+        self.items_with(None, partition, (from, to), newest_first, limit).await
+    }
+
+    /// The same, of those items alone that have this attribute, if one is named.
+    async fn items_with(
+        &self,
+        attribute: Option<&str>,
+        partition: &str,
+        (from, to): (&str, &str),
+        newest_first: bool,
+        limit: usize,
+    ) -> PortResult<(Vec<Item>, bool)> {
         let mut items = Vec::new();
         let mut next: Option<Item> = None;
+        let filter = attribute.map(|attribute| format!("attribute_exists({attribute})"));
         if from > to {
             return Ok((items, false));
         }
@@ -89,6 +102,7 @@ impl AwsOffice {
                 .expression_attribute_values(":p", AttributeValue::S(partition.to_owned()))
                 .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
                 .expression_attribute_values(":to", AttributeValue::S(to.to_owned()))
+                .set_filter_expression(filter.clone())
                 .scan_index_forward(!newest_first)
                 .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
                 .set_exclusive_start_key(next.take())
@@ -242,6 +256,13 @@ impl Office for AwsOffice {
         let mut items = orders.collect::<PortResult<Vec<_>>>()?;
         items.retain(Order::is_open);
         Ok(Page { items, next })
+    }
+
+    /// Strongly read, and under keys of the book's alone: the index of what is open is nobody's.
+    async fn open_orders_of(&self, book: &Book) -> PortResult<Vec<Order>> {
+        let (open, all) = (Some(HELD.partition), ("!", LAST));
+        let (items, _) = self.items_with(open, &orders(book), all, false, usize::MAX - 1).await?;
+        items.iter().map(|item| from_text(item, ORDER)).collect()
     }
 
     async fn orders(

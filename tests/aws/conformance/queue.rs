@@ -10,12 +10,14 @@ use waybill_aws::{Clients, SqsQueue};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Burial, Inbox, Outgoing, PortError, PortResult, Queue, Receipt, Received};
+use waybill_service::sweep::DeadLetterBox;
 use waybill_testkit::conformance::{Buried, QueueCandidate};
-use waybill_testkit::message_exam;
+use waybill_testkit::{dead_letter_box_exam, message_exam};
 
 use waybill_tests_aws::place::{clients, name};
 
 message_exam!(crate::queue::queue);
+dead_letter_box_exam!(crate::queue::queue);
 
 const MAX_RECEIVES: u32 = 3;
 
@@ -165,6 +167,20 @@ impl Inbox for Polled {
 
     async fn next_visible_at(&self) -> PortResult<Option<TimeMs>> {
         Err(PortError::NeedsPerson { port: "queue", cause: "SQS tells nobody".into() })
+    }
+}
+
+impl DeadLetterBox for Polled {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        self.queue.take(most, visibility).await
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        self.queue.remove(receipt).await
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        self.queue.show(receipt).await
     }
 }
 
