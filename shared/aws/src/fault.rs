@@ -94,7 +94,8 @@ pub(crate) fn passes_by_itself<E: ProvideErrorMetadata>(error: &SdkError<E, Http
 
 /// Codes of refusals under 500 that pass: too much at once, or credentials that are being renewed.
 pub(crate) fn is_passing(code: &str) -> bool {
-    const CODES: [&str; 14] = [
+    const CODES: [&str; 15] = [
+        "ConditionalRequestConflict",
         "ExpiredToken",
         "ExpiredTokenException",
         "LimitExceededException",

@@ -24,7 +24,6 @@ use crate::clients::Clients;
 use crate::fault::{Fault, LEDGER, of_sdk};
 use crate::range::{self, Item, text};
 use crate::record::REVISION;
-use crate::registry;
 use crate::table::{self, HELD, LAST};
 
 /// The attribute that holds an order's text.
@@ -123,7 +122,6 @@ impl AwsOffice {
     /// means that the act was overtaken; before it, the book's head moved.
     pub(crate) async fn transact(
         &self,
-        token: &str,
         puts: Vec<Put>,
         overtaken: usize,
     ) -> PortResult<Entered> {
@@ -132,8 +130,8 @@ impl AwsOffice {
             .clients
             .dynamo
             .transact_write_items()
-            // The SDK repeats the very same request under it; another content has another one.
-            .client_request_token(token)
+            // The SDK draws a token for each call: what it repeats itself is done once. A token of ours
+            // would answer a second call as the first one.
             .set_transact_items(Some(items.collect()));
         match writing.send().await {
             Ok(_) => Ok(Entered::Landed),
@@ -154,9 +152,12 @@ impl AwsOffice {
                 .expression_attribute_names("#c", if sort == HEAD { HASH } else { table::PK })
         };
         let is_first = entry.seq == 1;
+        let head = put(HEAD)
+            .item(HELD.partition, AttributeValue::S(BOOKS.to_owned()))
+            .item(HELD.sort, AttributeValue::S(entry.book.to_string()));
         let head = match is_first {
-            true => put(HEAD).condition_expression("attribute_not_exists(#c)"),
-            false => put(HEAD)
+            true => head.condition_expression("attribute_not_exists(#c)"),
+            false => head
                 .condition_expression("#c = :previous")
                 .expression_attribute_values(":previous", AttributeValue::S(entry.previous.clone())),
         };
@@ -179,15 +180,33 @@ impl AwsOffice {
         built(put)
     }
 
-    /// Every book that may have something in it.
-    async fn all_books(&self) -> PortResult<Vec<Book>> {
-        let tenants = registry::names(&self.clients.dynamo, &self.table, table::TENANTS, "!", LAST).await?;
-        let parsed = tenants.into_iter().map(|name| TenantId::parse(name).map(Book::Tenant));
-        let mut books: Vec<Book> = parsed
-            .collect::<Result<_, _>>()
-            .map_err(|fault| Fault::Refused(format!("a tenant's name cannot be read: {fault}")).at(LEDGER))?;
-        books.push(Book::Across);
-        Ok(books)
+    /// Up to `limit` items of a partition in the index of what is held, from this place on, and the
+    /// place of the last of them if there are more. The index may lag.
+    async fn indexed(
+        &self,
+        partition: &str,
+        from: String,
+        limit: usize,
+    ) -> PortResult<(Vec<Item>, Option<String>)> {
+        let page = self
+            .clients
+            .dynamo
+            .query()
+            .table_name(&self.table)
+            .index_name(HELD.name)
+            .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
+            .expression_attribute_names("#p", HELD.partition)
+            .expression_attribute_names("#s", HELD.sort)
+            .expression_attribute_values(":p", AttributeValue::S(partition.to_owned()))
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":to", AttributeValue::S(LAST.to_owned()))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| of_sdk(LEDGER, error))?;
+        let found = page.items.unwrap_or_default();
+        let last = found.last().map(|item| text(item, HELD.sort).map(str::to_owned)).transpose()?;
+        Ok((found, page.last_evaluated_key.and(last)))
     }
 }
 
@@ -200,7 +219,7 @@ impl Office for AwsOffice {
         let mut puts = Vec::from(self.of_entry(entry)?);
         let overtaken = puts.len();
         puts.extend(change.map(|change| self.of_order(change)).transpose()?);
-        self.transact(token(entry), puts, overtaken).await
+        self.transact(puts, overtaken).await
     }
 
     async fn progress(&self, change: &OrderChange) -> PortResult<bool> {
@@ -229,25 +248,8 @@ impl Office for AwsOffice {
 
     async fn open_orders(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Order>> {
         let from = range::place("open", from)?.map_or_else(|| "!".to_owned(), range::after);
-        let page = self
-            .clients
-            .dynamo
-            .query()
-            .table_name(&self.table)
-            .index_name(HELD.name)
-            .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
-            .expression_attribute_names("#p", HELD.partition)
-            .expression_attribute_names("#s", HELD.sort)
-            .expression_attribute_values(":p", AttributeValue::S(OPEN_ORDERS.to_owned()))
-            .expression_attribute_values(":from", AttributeValue::S(from))
-            .expression_attribute_values(":to", AttributeValue::S(LAST.to_owned()))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(|error| of_sdk(LEDGER, error))?;
-        let found = page.items.unwrap_or_default();
-        let last = found.last().map(|item| text(item, HELD.sort)).transpose()?;
-        let next = page.last_evaluated_key.and(last).map(|order| range::cursor("open", order));
+        let (found, last) = self.indexed(OPEN_ORDERS, from, limit).await?;
+        let next = last.map(|order| range::cursor("open", &order));
         // The index may lag: what it lists is read strongly, and may be closed by now.
         let keys = found.iter().map(|item| Ok((text(item, table::PK)?, text(item, table::SK)?)));
         let keys = keys.collect::<PortResult<Vec<_>>>()?;
@@ -273,7 +275,7 @@ impl Office for AwsOffice {
     ) -> PortResult<Page<Order>> {
         let books = match book {
             Some(book) => vec![book.clone()],
-            None => self.all_books().await?,
+            None => self.books().await?,
         };
         let from = range::place("orders", from)?.and_then(|place| place.split_once('/'));
         let begin = from.map_or(0, |(name, _)| books.iter().position(|b| b.as_str() == name).unwrap_or(0));
@@ -307,15 +309,29 @@ impl Office for AwsOffice {
     }
 
     async fn books(&self) -> PortResult<Vec<Book>> {
-        let mut books = Vec::new();
-        for book in self.all_books().await? {
-            if self.item(&audit(&book), HEAD).await?.is_some() {
-                books.push(book);
+        let (mut books, mut is_across) = (Vec::new(), false);
+        let mut from = Some("!".to_owned());
+        while let Some(place) = from {
+            let (found, last) = self.indexed(BOOKS, place, BOOKS_AT_ONCE).await?;
+            for item in &found {
+                match text(item, HELD.sort)? {
+                    name if name == Book::Across.as_str() => is_across = true,
+                    name => books.push(Book::Tenant(TenantId::parse(name).map_err(|fault| {
+                        Fault::Refused(format!("a book's name cannot be read: {fault}")).at(LEDGER)
+                    })?)),
+                }
             }
+            from = last.as_deref().map(range::after);
         }
+        books.extend(is_across.then_some(Book::Across));
         Ok(books)
     }
 }
+
+/// The partition of the books that there are, in the same index.
+const BOOKS: &str = "BOOKS";
+/// How many books are read at once.
+const BOOKS_AT_ONCE: usize = 500;
 
 /// The partition of open orders in the index of what is held: they are read together.
 const OPEN_ORDERS: &str = "ORDERS";
@@ -337,11 +353,6 @@ fn place(id: &OrderId) -> String {
 /// The sort key of an entry.
 fn seq(number: u64) -> String {
     format!("{number:015}")
-}
-
-/// A transaction's token: at most 36 characters, and another one for another content.
-pub(crate) fn token(entry: &Entry) -> &str {
-    entry.hash.get(..36).unwrap_or(&entry.hash)
 }
 
 fn order_item(order: &Order) -> PortResult<Item> {
