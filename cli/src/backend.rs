@@ -212,8 +212,7 @@ pub(crate) mod aws {
         let place = Place::from_environment().map_err(|missing| Failure::wrong_input(missing.to_string()))?;
         let config = loader(Limits::default()).load().await;
         let (clients, caller) = (Clients::of(&config), Caller::of(&config).await?);
-        let (ledger, queue, office) =
-            (place.ledger(&clients), place.queue(&clients), place.office(&clients));
+        let (ledger, queue, office) = (place.ledger(&clients), place.queue(&clients), place.office(&clients));
         Ok(AwsStore { ledger, queue, office, caller, place, clients })
     }
 

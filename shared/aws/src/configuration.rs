@@ -12,7 +12,8 @@ use waybill_service::office::{Entered, Revision, Revisions};
 use waybill_service::ports::{Cursor, Page, PortResult};
 
 use crate::fault::{Fault, LEDGER, of_sdk};
-use crate::office::{AwsOffice, built, from_text, to_text};
+use crate::office::AwsOffice;
+use crate::office_items::{built, from_text, to_text};
 use crate::range;
 use crate::table::{self, CONFIG, CURRENT};
 

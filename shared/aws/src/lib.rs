@@ -23,6 +23,7 @@ pub mod batch;
 pub mod polling;
 pub mod secrets;
 pub mod office;
+mod office_items;
 mod configuration;
 mod caller;
 mod place;

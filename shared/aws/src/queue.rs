@@ -116,7 +116,8 @@ fn unless_stale<E>(done: Result<(), SdkError<E, HttpResponse>>) -> PortResult<()
 where
     E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
 {
-    let is_stale = |code: &str| code.contains("ReceiptHandleIsInvalid") || code.contains("MessageNotInflight");
+    let is_stale =
+        |code: &str| code.contains("ReceiptHandleIsInvalid") || code.contains("MessageNotInflight");
     match done {
         Err(error) if error.code().is_some_and(is_stale) => Ok(()),
         done => done.map_err(|error| of_sdk(QUEUE, error)),
