@@ -183,6 +183,12 @@ class Operator(unittest.TestCase):
         refused = {e["subject"] for e in entries if e["act"] == "refused" and e["who"].endswith("user/maria")}
         self.assertLessEqual({"deliveries list", "audit list", "redrive plan", "config history", "hold add"}, refused)
 
+    def test_whoever_is_across_by_the_configuration_alone_gets_no_further_than_the_keys(self):
+        with LeadingKeys(STAGE.aws.endpoint, STAGE.policy("operator-acme")["Statement"]) as keys:
+            environment = {"AWS_ENDPOINT_URL_DYNAMODB": keys.url}
+            code, _, said = STAGE.command("audit", "verify", environment=environment)
+        self.assertEqual((code, keys.denied), (3, [("Query", "BOOKS")]), said)
+
     @contextmanager
     def maria(self):
         """Runs commands as an operator of acme's, under the policy that infra/operators.tf makes."""
