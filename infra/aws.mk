@@ -47,9 +47,9 @@ aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Doc
 aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
-test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: exams of ledger and queue, costs, deployed functions, command line, rehearsals
+test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: exams of ledger, queue and office, costs, deployed functions, command line, rehearsals
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
-		$(CARGO) test --locked --package waybill-tests-aws --features aws-local
+		$(CARGO) test --locked --package waybill-tests-aws --features aws-local -- --test-threads 4
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
 

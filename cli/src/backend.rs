@@ -68,7 +68,7 @@ macro_rules! on_store {
 }
 pub(crate) use on_store;
 
-/// Runs `$body` with the ledger and the office of whichever backend is open, where it has an office.
+/// Runs `$body` with the ledger and the office of whichever backend is open.
 macro_rules! on_office {
     ($opened:expr, |$ledger:pat_param, $office:ident| $body:expr) => {
         match &$opened {
@@ -77,17 +77,14 @@ macro_rules! on_office {
                 $body
             }
             #[cfg(feature = "aws")]
-            $crate::backend::Opened::Aws(_) => Err($crate::backend::no_office()),
+            $crate::backend::Opened::Aws(store) => {
+                let ($ledger, $office) = (&store.ledger, &store.office);
+                $body
+            }
         }
     };
 }
 pub(crate) use on_office;
-
-/// The answer of a backend that keeps no orders, no audit and no revisions yet.
-#[cfg(feature = "aws")]
-pub(crate) fn no_office() -> Failure {
-    Failure::failed("this command is not built yet for --backend aws")
-}
 
 impl Backend {
     /// The embedded backend on this file.
@@ -191,19 +188,21 @@ impl fmt::Display for Backend {
 pub(crate) mod aws {
     use std::sync::Arc;
 
-    use waybill_aws::clients::{Clients, Limits};
-    use waybill_aws::{DynamoLedger, Place, SqsQueue};
+    use waybill_aws::clients::{Clients, Limits, loader};
+    use waybill_aws::{AwsOffice, Caller, DynamoLedger, Place, SqsQueue};
     use waybill_service::config::Config;
     use waybill_service::ports::in_full;
     use waybill_system::SystemClock;
 
     use crate::exit::Failure;
 
-    /// Ledger, queue, and where they are.
+    /// Ledger, queue and office, where they are, and who asks.
     #[derive(Debug)]
     pub(crate) struct AwsStore {
         pub(crate) ledger: DynamoLedger,
         pub(crate) queue: SqsQueue,
+        pub(crate) office: AwsOffice,
+        pub(crate) caller: Caller,
         place: Place,
         clients: Clients,
     }
@@ -211,9 +210,10 @@ pub(crate) mod aws {
     /// Whatever the environment names.
     pub(super) async fn open() -> Result<AwsStore, Failure> {
         let place = Place::from_environment().map_err(|missing| Failure::wrong_input(missing.to_string()))?;
-        let clients = Clients::load(Limits::default()).await;
-        let (ledger, queue) = (place.ledger(&clients), place.queue(&clients));
-        Ok(AwsStore { ledger, queue, place, clients })
+        let config = loader(Limits::default()).load().await;
+        let (clients, caller) = (Clients::of(&config), Caller::of(&config).await?);
+        let (ledger, queue, office) = (place.ledger(&clients), place.queue(&clients), place.office(&clients));
+        Ok(AwsStore { ledger, queue, office, caller, place, clients })
     }
 
     impl AwsStore {

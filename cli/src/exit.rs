@@ -73,6 +73,11 @@ impl fmt::Display for Failure {
 
 impl From<PortError> for Failure {
     fn from(error: PortError) -> Self {
+        #[cfg(feature = "aws")]
+        if let Some(said) = waybill_aws::denied(&error) {
+            let lifted_by = "one of the operators' policies of infra/operators.tf may lift that";
+            return Self::refused(format!("AWS refuses this to the caller: {said}; {lifted_by}"));
+        }
         Self::failed(said_once(&error.in_full()))
     }
 }

@@ -13,11 +13,6 @@ export PATH="$venv/bin:$PATH"
 # cargo-lambda would ask for its own newest version.
 export CARGO_LAMBDA_NO_UPDATE_CHECK=1 CARGO_NET_RETRY="${CARGO_NET_RETRY:-2}"
 
-packages=()
-for function in "$@"; do
-    packages+=(--package "waybill-$function")
-done
-
 build() {
     local architecture=$1 target=$2 flag=$3
     if ! rustup target list --installed 2>/dev/null | grep -qx "$target" &&
@@ -25,10 +20,11 @@ build() {
         echo "package: $architecture is skipped: the Rust target $target cannot be installed here"
         return
     fi
-    cargo lambda build --release --locked "$flag" --output-format zip \
-        --lambda-dir "target/lambda/$architecture" "${packages[@]}"
     mkdir -p "target/package/$architecture"
     for function in "${functions[@]}"; do
+        # Each by itself: built together, all would get what one of them asks for (schemas).
+        cargo lambda build --release --locked "$flag" --output-format zip \
+            --lambda-dir "target/lambda/$architecture" --package "waybill-$function"
         cp "target/lambda/$architecture/waybill-$function/bootstrap.zip" \
             "target/package/$architecture/$function.zip"
     done

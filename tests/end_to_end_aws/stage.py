@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,11 @@ SCRIPTS = {
     "refusing": lambda n: 422,
     "killed": slow_once(1.5),
     "contested": slow(1.0),
+    "late": lambda n: 200,
+    "paused": lambda n: 200,
+    "locked": lambda n: 200 if STAGE.unlocked else 401,
+    "closing": lambda n: 422,
+    "minding": lambda n: 422,
 }
 
 STAGE = None
@@ -115,6 +121,8 @@ class Stage:
     def __init__(self, scripts):
         self.destinations = {name: Destination(script) for name, script in scripts.items()}
         self.aws = LocalAws(PORT, binaries=BINARIES, folder=ROOT / ".cache" / "aws-test")
+        # What was changed of the configuration since, and whether the locked recipient takes anything.
+        self.changes, self.unlocked = set(), False
 
     def up(self):
         self.aws.stop()  # what an interrupted run left
@@ -128,11 +136,12 @@ class Stage:
             recipient_secrets=["arn:aws:ssm:us-east-1:000000000000:parameter/waybill/witness"],
             consumer_timeout_s=CONSUMER_TIMEOUT_S,
             max_receive_count=RECEIVES,
+            operator_tenants=["acme"],
         )
         clients = (self.aws.client(service) for service in ("sqs", "dynamodb", "lambda", "iam"))
         self.sqs, self.dynamo, self.lambdas, self.iam = clients
         self.queue, self.dlq = self.aws.outputs["queue_url"], self.aws.outputs["dlq_url"]
-        self.aws.configure(self.document())
+        self.apply(None, "the tests begin")
 
     def down(self):
         self.aws.stop()
@@ -151,12 +160,21 @@ base_delay = "20s"
 tenants = ["acme"]
 tokens = ["secretsmanager:waybill/token"]
 
+[operators.root]
+tenants = ["*"]
+
+[operators.maria]
+tenants = ["acme"]
+
 [system]
 stale_after = "5s"
 """
         for name, destination in self.destinations.items():
+            if name == "late" and "late" not in self.changes:
+                continue
             policy = "patient" if name == "patient" else "default"
-            secret = "ssm:/waybill/witness" if name == "steady" else "env:WITNESS_SECRET"
+            is_there = name == "steady" or (name == "locked" and "unlocked" in self.changes)
+            secret = "ssm:/waybill/witness" if is_there else "env:WITNESS_SECRET"
             document += f"""
 [destinations.{name}]
 tenants = ["acme"]
@@ -185,10 +203,12 @@ policy = "{policy}"
 
     # --- what a person does -------------------------------------------------------------------
 
-    def command(self, *arguments, backend="aws", stdin=None):
+    def command(self, *arguments, backend="aws", stdin=None, environment=None):
         """`waybill --backend aws …`: its exit code, and what it wrote."""
         line = [BINARIES / "waybill", *(["--backend", backend] if backend else []), *arguments]
-        environment = {**os.environ, **self.aws.environment(), "WAYBILL_ALLOW_LOCAL": "1"}
+        environment = {
+            **os.environ, **self.aws.environment(), "WAYBILL_ALLOW_LOCAL": "1", **(environment or {}),
+        }
         done = subprocess.run(line, input=stdin, env=environment, capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout, done.stderr
 
@@ -196,6 +216,38 @@ policy = "{policy}"
         """The same for programs: the exit code, and the JSON lines."""
         code, out, _ = self.command("--output", "json", *arguments, **more)
         return code, [json.loads(line) for line in out.splitlines()]
+
+    def apply(self, change, why):
+        """Puts the configuration in force, with one more change; its revision."""
+        self.changes |= {change} - {None}
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(self.document())
+            file.flush()
+            code, facts = self.facts("config", "apply", "--allow-local", file.name, "--why", why)
+        assert code == 0, facts
+        return facts[0]["config_revision"]
+
+    def policy(self, name):
+        """A policy for operators, as it was deployed."""
+        arn = self.aws.outputs["operator_policies"][name]
+        version = self.iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        document = self.iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+        return json.loads(document) if isinstance(document, str) else document
+
+    @contextmanager
+    def user(self, name, policy):
+        """Somebody whom this policy alone allows something: the credentials."""
+        self.iam.create_user(UserName=name)
+        if policy:
+            self.iam.put_user_policy(UserName=name, PolicyName="own", PolicyDocument=json.dumps(policy))
+        key = self.iam.create_access_key(UserName=name)["AccessKey"]
+        try:
+            yield {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+        finally:
+            self.iam.delete_access_key(UserName=name, AccessKeyId=key["AccessKeyId"])
+            if policy:
+                self.iam.delete_user_policy(UserName=name, PolicyName="own")
+            self.iam.delete_user(UserName=name)
 
     # --- what the ledger says -----------------------------------------------------------------
 

@@ -12,21 +12,23 @@ use waybill_service::office::Office;
 use waybill_service::ports::PortResult;
 
 use super::audit::each_entry;
-use crate::backend::Opened;
+use super::operator::Operator;
+use crate::backend::{Opened, on_office};
 use crate::show::beside::Act;
 
-/// The acts about a delivery and about its run, oldest first; `None` where the backend keeps none yet.
-pub(super) async fn acts_about(opened: &Opened, record: &Record) -> PortResult<Option<Vec<Act>>> {
-    match opened {
-        Opened::Embedded(store) => gathered(store, record).await.map(Some),
-        #[cfg(feature = "aws")]
-        Opened::Aws(_) => Ok(None),
-    }
+/// The acts about a delivery and about its run, oldest first.
+pub(super) async fn acts_about(
+    opened: &Opened,
+    operator: &Operator,
+    record: &Record,
+) -> PortResult<Vec<Act>> {
+    on_office!(*opened, |_, office| gathered(office, operator.may_read_across(), record).await)
 }
 
 /// A run across tenants is entered in the book across tenants. Whoever may see a delivery may know who
-/// released it, when and why; what else that entry says is not theirs to know, and is not kept here.
-async fn gathered(office: &impl Office, record: &Record) -> PortResult<Vec<Act>> {
+/// released it, when and why; what else that entry says is not theirs to know, and is not kept here. Where
+/// the store itself keeps that book from them, the record alone names the run.
+async fn gathered(office: &impl Office, reads_across: bool, record: &Record) -> PortResult<Vec<Act>> {
     let (id, run) = (record.delivery.id.as_str(), record.redrive_run.as_deref());
     let own = Book::Tenant(record.delivery.tenant.clone());
     let mut acts = Vec::new();
@@ -40,7 +42,8 @@ async fn gathered(office: &impl Office, record: &Record) -> PortResult<Vec<Act>>
         keep(entry, is_meant);
     })
     .await?;
-    if let Some(run) = run.and_then(|run| OrderId::parse(run).ok())
+    if reads_across
+        && let Some(run) = run.and_then(|run| OrderId::parse(run).ok())
         && office.order(&Book::Across, &run).await?.is_some()
     {
         each_entry(office, &Book::Across, |entry| {

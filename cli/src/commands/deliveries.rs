@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
+use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
 use waybill_domain::time::TimeMs;
-use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger};
+use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger, PortResult};
 
 use super::beside::{acts_about, replay};
 use super::listing::{PAGE, Rows};
@@ -101,7 +101,7 @@ async fn show(
         let (config, now) = (operator.config_at_hand(), SystemClock.now());
         let beside = Beside {
             owner: owners.owner(record),
-            acts: acts_about(&opened, record).await?,
+            acts: Some(acts_about(&opened, operator, record).await?),
             replay: config.and_then(|config| replay(config, record, now)),
         };
         let key = record.delivery.key();
@@ -126,7 +126,11 @@ pub(super) async fn found(
     if let Some(tenant) = tenant {
         operator.book(opened, Some(tenant)).await?;
     }
-    let mut records = on_store!(*opened, |ledger, _| ledger.find(id).await)?;
+    let of_whom = match tenant {
+        Some(tenant) => std::slice::from_ref(tenant),
+        None => operator.tenants(),
+    };
+    let mut records = on_store!(*opened, |ledger, _| with_id(ledger, id, of_whom).await)?;
     records.retain(|record| {
         let of = &record.delivery.tenant;
         operator.may_see(of) && tenant.is_none_or(|tenant| tenant == of)
@@ -137,6 +141,24 @@ pub(super) async fn found(
         return Err(Failure::failed(format!("{backend}: there is no delivery {id}{of}")));
     }
     Ok(records)
+}
+
+/// The deliveries of this ID of these tenants, or of all: who may read some tenants' items alone can find
+/// nothing by looking at everybody's.
+async fn with_id(
+    ledger: &(impl Ledger + Catalogue),
+    id: &DeliveryId,
+    tenants: &[TenantId],
+) -> PortResult<Vec<Record>> {
+    if tenants.is_empty() {
+        return ledger.find(id).await;
+    }
+    let mut found = Vec::new();
+    for tenant in tenants {
+        let key = DeliveryKey { tenant: tenant.clone(), delivery_id: id.clone() };
+        found.extend(ledger.load(&key).await?);
+    }
+    Ok(found)
 }
 
 fn state(text: &str) -> Result<State, String> {

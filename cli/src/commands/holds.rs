@@ -186,9 +186,18 @@ async fn list(output: Format, office: &impl Office, operator: &Operator, all: bo
 }
 
 /// The holds in force that the operator may know of: in their own books, and those across tenants that
-/// keep their own deliveries back too.
+/// keep their own deliveries back too, where the store lets them read these.
 pub(super) async fn in_force(office: &impl Office, operator: &Operator) -> Result<Vec<Order>, Failure> {
-    let mut orders = all_open(office).await?;
+    let mut orders = match operator.may_read_across() {
+        true => all_open(office).await?,
+        false => {
+            let mut own = Vec::new();
+            for book in operator.books(office).await? {
+                own.extend(office.open_orders_of(&book).await?);
+            }
+            own
+        }
+    };
     orders.retain(|order| match (hold_of(order), &order.book) {
         (None, _) => false,
         (Some(_), Book::Tenant(tenant)) => operator.may_see(tenant),

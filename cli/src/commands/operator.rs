@@ -18,8 +18,8 @@ use waybill_service::ports::PortResult;
 use waybill_system::{SystemClock, SystemDice};
 
 use super::Globals;
-use crate::backend::Opened;
-use crate::exit::{Failure, said_once};
+use crate::backend::{Opened, on_office};
+use crate::exit::Failure;
 
 /// The desk at which this process enters acts.
 pub(super) type OwnDesk<'a, O> = Desk<'a, O, SystemClock, SystemDice>;
@@ -32,8 +32,16 @@ pub(super) fn desk<O>(office: &O) -> OwnDesk<'_, O> {
 pub(super) struct Operator {
     name: Result<String, InvalidField>,
     authority: Authority,
+    /// Whether the store itself lets an operator of some tenants read these tenants' items alone.
+    is_kept_to_tenants: bool,
     config: Option<Config>,
     command: &'static str,
+}
+
+/// Who acts, and what the configuration in force calls them.
+struct Identity {
+    who: Result<String, InvalidField>,
+    called: Result<String, InvalidField>,
 }
 
 impl Operator {
@@ -43,24 +51,24 @@ impl Operator {
         opened: &Opened,
         command: &'static str,
     ) -> Result<Self, Failure> {
-        let name = named(globals.operator.as_deref());
-        let config = match opened {
-            Opened::Embedded(store) => in_force(store).await?,
-            #[cfg(feature = "aws")]
-            Opened::Aws(_) => None,
+        let Identity { who: name, called } = identity(globals.operator.as_deref(), opened)?;
+        let secrets = globals.backend().secret_stores();
+        let config = on_office!(*opened, |_, office| in_force(office, secrets).await)?;
+        let is_kept_to_tenants = !opened.carries_out_orders();
+        let is_bounded = config.as_ref().is_some_and(|config| !config.operators.is_empty());
+        let (Some(config), true) = (&config, is_bounded) else {
+            return Ok(Self { name, authority: Authority::Across, is_kept_to_tenants, config, command });
         };
-        let Some(config) = config else {
-            return Ok(Self { name, authority: Authority::Across, config: None, command });
-        };
-        if config.operators.is_empty() {
-            return Ok(Self { name, authority: Authority::Across, config: Some(config), command });
-        }
-        let name = name?;
-        match authority_of(&config, &name) {
-            Ok(authority) => Ok(Self { name: Ok(name), authority, config: Some(config), command }),
+        let (name, called) = (name?, called?);
+        match authority_of(config, &called) {
+            Ok(authority) => {
+                let config = Some(config.clone());
+                Ok(Self { name: Ok(name), authority, is_kept_to_tenants, config, command })
+            }
             Err(error) => {
-                note_refusal(opened, Book::Across, &name, command, &error.to_string()).await?;
-                Err(error.into())
+                let sentence = error.to_string();
+                let noted = note_refusal(opened, Book::Across, &name, command, &sentence).await;
+                Err(refused(sentence, noted))
             }
         }
     }
@@ -125,6 +133,11 @@ impl Operator {
         self.authority == Authority::Across
     }
 
+    /// Whether they may read what is entered across tenants, as far as it is about their own.
+    pub(super) fn may_read_across(&self) -> bool {
+        self.is_across() || !self.is_kept_to_tenants
+    }
+
     /// The books that they may read.
     pub(super) async fn books(&self, office: &impl Office) -> PortResult<Vec<Book>> {
         match &self.authority {
@@ -150,9 +163,34 @@ impl Operator {
             Authority::Across => Book::Across,
         };
         let sentence = format!("{} is refused for {name}: {beyond}; {lifted_by}", self.command);
-        match note_refusal(opened, book, name, self.command, &beyond.to_string()).await {
-            Ok(()) => Failure::refused(sentence),
-            Err(failure) => Failure::refused(format!("{sentence} (not in the audit: {failure})")),
+        refused(sentence, note_refusal(opened, book, name, self.command, &beyond.to_string()).await)
+    }
+}
+
+/// A refusal, and what kept it out of the audit if anything did.
+fn refused(sentence: String, noted: Result<(), Failure>) -> Failure {
+    match noted {
+        Ok(()) => Failure::refused(sentence),
+        Err(failure) => Failure::refused(format!("{sentence} (not in the audit: {failure})")),
+    }
+}
+
+/// Whoever the line or the environment names; on AWS whoever the credentials belong to, and no other.
+fn identity(said: Option<&str>, opened: &Opened) -> Result<Identity, Failure> {
+    match opened {
+        Opened::Embedded(_) => {
+            let who = named(said);
+            Ok(Identity { called: who.clone(), who })
+        }
+        #[cfg(feature = "aws")]
+        Opened::Aws(_) if said.is_some() => Err(Failure::wrong_input(
+            "--operator (and WAYBILL_OPERATOR) is for the embedded backend: on AWS the caller's credentials say \
+             who acts",
+        )),
+        #[cfg(feature = "aws")]
+        Opened::Aws(store) => {
+            let caller = &store.caller;
+            Ok(Identity { who: audit::who(caller.arn()), called: audit::who(caller.name()) })
         }
     }
 }
@@ -170,14 +208,13 @@ fn named(said: Option<&str>) -> Result<String, InvalidField> {
 }
 
 /// The configuration in force. Nothing is sent from here: any address will do.
-async fn in_force(office: &impl Revisions) -> Result<Option<Config>, Failure> {
+async fn in_force(office: &impl Revisions, secrets: SecretStores) -> Result<Option<Config>, Failure> {
     let Some(revision) = office.in_force().await? else { return Ok(None) };
     let revision = revision.revision;
     let document = office.document(&revision).await?.ok_or_else(|| {
         Failure::failed(format!("the configuration {revision} is in force, and its document is missing"))
     })?;
-    let rules =
-        Rules { locality: Locality::AllowLocal, secrets: SecretStores::Environment, worker_runs: None };
+    let rules = Rules { locality: Locality::AllowLocal, secrets, worker_runs: None };
     config_file::parse(&document, rules).map(Some).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let sentence = format!(
@@ -194,14 +231,9 @@ async fn note_refusal(
     command: &str,
     why: &str,
 ) -> Result<(), Failure> {
-    match opened {
-        Opened::Embedded(store) => desk(store)
-            .enter_refusal(book, by, command, why)
-            .await
-            .map_err(|error| Failure::failed(said_once(&error.in_full()))),
-        #[cfg(feature = "aws")]
-        Opened::Aws(_) => Ok(()),
-    }
+    on_office!(*opened, |_, office| {
+        desk(office).enter_refusal(book, by, command, why).await.map_err(Failure::from)
+    })
 }
 
 #[cfg(test)]

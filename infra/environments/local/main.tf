@@ -48,6 +48,7 @@ module "waybill" {
   function_environment   = var.function_environment
   producer_secrets       = var.producer_secrets
   recipient_secrets      = var.recipient_secrets
+  operator_tenants       = var.operator_tenants
   consumer_timeout_s     = var.consumer_timeout_s
   max_receive_count      = var.max_receive_count
   maximum_concurrency    = var.maximum_concurrency

@@ -33,6 +33,12 @@ variable "recipient_secrets" {
   default     = []
 }
 
+variable "operator_tenants" {
+  description = "Tenants that have operators of their own: a policy for each."
+  type        = set(string)
+  default     = []
+}
+
 variable "consumer_timeout_s" {
   description = "As on AWS. Tests shorten it: the visibility timeout, for which they wait, is 6 times it."
   type        = number

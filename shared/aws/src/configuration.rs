@@ -4,6 +4,7 @@
 //! A document lies under its revision, which is the digest of its text, and never changes.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put};
+use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::primitives::ByteStream;
 use waybill_domain::audit::Entry;
 use waybill_domain::identity::ConfigRevision;
@@ -11,7 +12,8 @@ use waybill_service::office::{Entered, Revision, Revisions};
 use waybill_service::ports::{Cursor, Page, PortResult};
 
 use crate::fault::{Fault, LEDGER, of_sdk};
-use crate::office::{AwsOffice, built, from_text, to_text, token};
+use crate::office::AwsOffice;
+use crate::office_items::{built, from_text, to_text};
 use crate::range;
 use crate::table::{self, CONFIG, CURRENT};
 
@@ -47,7 +49,10 @@ impl Revisions for AwsOffice {
         let body = ByteStream::from(text.as_bytes().to_vec());
         let putting =
             self.clients.s3.put_object().bucket(&self.bucket).key(document(&revision.revision)).body(body);
-        putting.send().await.map_err(|error| of_sdk(LEDGER, error))?;
+        match putting.if_none_match("*").send().await {
+            Err(error) if error.code() == Some("PreconditionFailed") => {} // It lies there already.
+            done => drop(done.map_err(|error| of_sdk(LEDGER, error))?),
+        }
 
         let mut puts = Vec::from(self.of_entry(entry)?);
         let overtaken = puts.len();
@@ -55,7 +60,7 @@ impl Revisions for AwsOffice {
         let history = self.revision_item(revision, &place(revision.number))?;
         let history = history.condition_expression("attribute_not_exists(#c)");
         puts.push(built(history.expression_attribute_names("#c", table::PK))?);
-        self.transact(token(entry), puts, overtaken).await
+        self.transact(puts, overtaken).await
     }
 
     async fn history(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Revision>> {

@@ -31,6 +31,9 @@ pub(crate) enum Fault {
     Refused(String),
     #[error("{0}")]
     Passing(String),
+    /// The caller's policies do not allow it.
+    #[error("AWS does not allow it: {0}")]
+    Denied(String),
 }
 
 impl Fault {
@@ -48,12 +51,32 @@ pub(crate) fn of_sdk<E>(port: &'static str, error: SdkError<E, HttpResponse>) ->
 where
     E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
 {
+    if let Some(said) = denial(&error) {
+        return Fault::Denied(said).at(port);
+    }
     let passes = passes_by_itself(&error);
     let cause = Box::new(error);
     match passes {
         true => PortError::AskLater { port, cause },
         false => PortError::NeedsPerson { port, cause },
     }
+}
+
+/// What AWS says where the caller's policies do not allow what was asked: nothing is broken, and
+/// nothing was done.
+pub fn denied(error: &PortError) -> Option<&str> {
+    let PortError::NeedsPerson { cause, .. } = error else { return None };
+    match cause.downcast_ref() {
+        Some(Fault::Denied(said)) => Some(said),
+        _ => None,
+    }
+}
+
+/// What AWS says of who may not do what, where it refused for that.
+fn denial<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<String> {
+    let SdkError::ServiceError(refusal) = error else { return None };
+    let code = refusal.err().code().filter(|code| code.contains("AccessDenied"))?;
+    Some(refusal.err().message().unwrap_or(code).to_owned())
 }
 
 /// Whether asking again later can help. On the way there and back anything can; of what a service
@@ -71,7 +94,8 @@ pub(crate) fn passes_by_itself<E: ProvideErrorMetadata>(error: &SdkError<E, Http
 
 /// Codes of refusals under 500 that pass: too much at once, or credentials that are being renewed.
 pub(crate) fn is_passing(code: &str) -> bool {
-    const CODES: [&str; 14] = [
+    const CODES: [&str; 15] = [
+        "ConditionalRequestConflict",
         "ExpiredToken",
         "ExpiredTokenException",
         "LimitExceededException",

@@ -5,14 +5,8 @@
 //! a key that begins with its tenant (`*` across tenants), so that IAM's leading keys can hold an
 //! operator to one.
 
-use std::collections::HashMap;
-
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use futures::future::try_join_all;
-use serde::de::DeserializeOwned;
 use waybill_domain::audit::Entry;
 use waybill_domain::authority::Book;
 use waybill_domain::identity::TenantId;
@@ -22,19 +16,9 @@ use waybill_service::ports::{Cursor, Page, PortResult};
 
 use crate::clients::Clients;
 use crate::fault::{Fault, LEDGER, of_sdk};
-use crate::range::{self, Item, text};
-use crate::record::REVISION;
-use crate::registry;
+use crate::office_items::{BOOKS, ENTRY, HEAD, OPEN_ORDERS, ORDER, audit, from_text, orders, place, seq};
+use crate::range::{self, text};
 use crate::table::{self, HELD, LAST};
-
-/// The attribute that holds an order's text.
-const ORDER: &str = "order";
-/// The attribute that holds an entry's text.
-const ENTRY: &str = "entry";
-/// The attribute by which a book's head is compared.
-const HASH: &str = "hash";
-/// The sort key of a book's head.
-const HEAD: &str = "HEAD";
 
 /// Orders, audit and configurations in the ledger's table, documents in the bucket.
 #[derive(Debug, Clone)]
@@ -49,132 +33,6 @@ impl AwsOffice {
     pub fn new(clients: Clients, table: impl Into<String>, bucket: impl Into<String>) -> Self {
         Self { clients, table: table.into(), bucket: bucket.into() }
     }
-
-    pub(crate) async fn item(&self, partition: &str, sort: &str) -> PortResult<Option<Item>> {
-        let getting = self
-            .clients
-            .dynamo
-            .get_item()
-            .table_name(&self.table)
-            .key(table::PK, AttributeValue::S(partition.to_owned()))
-            .key(table::SK, AttributeValue::S(sort.to_owned()))
-            .consistent_read(true);
-        Ok(getting.send().await.map_err(|error| of_sdk(LEDGER, error))?.item)
-    }
-
-    /// Up to `limit` items of a partition whose sort key lies between these, strongly read, and whether
-    /// there are more.
-    pub(crate) async fn items(
-        &self,
-        partition: &str,
-        (from, to): (&str, &str),
-        newest_first: bool,
-        limit: usize,
-    ) -> PortResult<(Vec<Item>, bool)> {
-        let mut items = Vec::new();
-        let mut next: Option<Item> = None;
-        if from > to {
-            return Ok((items, false));
-        }
-        loop {
-            let page = self
-                .clients
-                .dynamo
-                .query()
-                .table_name(&self.table)
-                .consistent_read(true)
-                .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
-                .expression_attribute_names("#p", table::PK)
-                .expression_attribute_names("#s", table::SK)
-                .expression_attribute_values(":p", AttributeValue::S(partition.to_owned()))
-                .expression_attribute_values(":from", AttributeValue::S(from.to_owned()))
-                .expression_attribute_values(":to", AttributeValue::S(to.to_owned()))
-                .scan_index_forward(!newest_first)
-                .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
-                .set_exclusive_start_key(next.take())
-                .send()
-                .await
-                .map_err(|error| of_sdk(LEDGER, error))?;
-            next = page.last_evaluated_key;
-            items.extend(page.items.unwrap_or_default());
-            if next.is_none() || items.len() > limit {
-                let is_more = items.len() > limit;
-                items.truncate(limit);
-                return Ok((items, is_more));
-            }
-        }
-    }
-
-    /// Writes items together or not at all. `overtaken` says from which of them on a failed condition
-    /// means that the act was overtaken; before it, the book's head moved.
-    pub(crate) async fn transact(
-        &self,
-        token: &str,
-        puts: Vec<Put>,
-        overtaken: usize,
-    ) -> PortResult<Entered> {
-        let items = puts.into_iter().map(|put| TransactWriteItem::builder().put(put).build());
-        let writing = self
-            .clients
-            .dynamo
-            .transact_write_items()
-            // The SDK repeats the very same request under it; another content has another one.
-            .client_request_token(token)
-            .set_transact_items(Some(items.collect()));
-        match writing.send().await {
-            Ok(_) => Ok(Entered::Landed),
-            Err(error) => refused(&error, overtaken).ok_or_else(|| of_sdk(LEDGER, error)),
-        }
-    }
-
-    /// The items of an entry: its own, and its book's head.
-    pub(crate) fn of_entry(&self, entry: &Entry) -> PortResult<[Put; 2]> {
-        let (book, said) = (audit(&entry.book), to_text(entry)?);
-        let put = |sort: &str| {
-            Put::builder()
-                .table_name(&self.table)
-                .item(table::PK, AttributeValue::S(book.clone()))
-                .item(table::SK, AttributeValue::S(sort.to_owned()))
-                .item(HASH, AttributeValue::S(entry.hash.clone()))
-                .item(ENTRY, AttributeValue::S(said.clone()))
-                .expression_attribute_names("#c", if sort == HEAD { HASH } else { table::PK })
-        };
-        let is_first = entry.seq == 1;
-        let head = match is_first {
-            true => put(HEAD).condition_expression("attribute_not_exists(#c)"),
-            false => put(HEAD)
-                .condition_expression("#c = :previous")
-                .expression_attribute_values(":previous", AttributeValue::S(entry.previous.clone())),
-        };
-        let own = put(&seq(entry.seq)).condition_expression("attribute_not_exists(#c)");
-        Ok([built(head)?, built(own)?])
-    }
-
-    fn of_order(&self, change: &OrderChange) -> PortResult<Put> {
-        let order = &change.after;
-        let mut put = Put::builder().table_name(&self.table).set_item(Some(order_item(order)?));
-        put = match change.expected {
-            None => put
-                .condition_expression("attribute_not_exists(#c)")
-                .expression_attribute_names("#c", table::PK),
-            Some(revision) => put
-                .condition_expression("#c = :was")
-                .expression_attribute_names("#c", REVISION)
-                .expression_attribute_values(":was", AttributeValue::N(revision.to_string())),
-        };
-        built(put)
-    }
-
-    /// Every book that may have something in it.
-    async fn all_books(&self) -> PortResult<Vec<Book>> {
-        let tenants = registry::names(&self.clients.dynamo, &self.table, table::TENANTS, "!", LAST).await?;
-        let parsed = tenants.into_iter().map(|name| TenantId::parse(name).map(Book::Tenant));
-        let mut books: Vec<Book> = parsed
-            .collect::<Result<_, _>>()
-            .map_err(|fault| Fault::Refused(format!("a tenant's name cannot be read: {fault}")).at(LEDGER))?;
-        books.push(Book::Across);
-        Ok(books)
-    }
 }
 
 impl Office for AwsOffice {
@@ -186,7 +44,7 @@ impl Office for AwsOffice {
         let mut puts = Vec::from(self.of_entry(entry)?);
         let overtaken = puts.len();
         puts.extend(change.map(|change| self.of_order(change)).transpose()?);
-        self.transact(token(entry), puts, overtaken).await
+        self.transact(puts, overtaken).await
     }
 
     async fn progress(&self, change: &OrderChange) -> PortResult<bool> {
@@ -215,25 +73,8 @@ impl Office for AwsOffice {
 
     async fn open_orders(&self, limit: usize, from: Option<&Cursor>) -> PortResult<Page<Order>> {
         let from = range::place("open", from)?.map_or_else(|| "!".to_owned(), range::after);
-        let page = self
-            .clients
-            .dynamo
-            .query()
-            .table_name(&self.table)
-            .index_name(HELD.name)
-            .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
-            .expression_attribute_names("#p", HELD.partition)
-            .expression_attribute_names("#s", HELD.sort)
-            .expression_attribute_values(":p", AttributeValue::S(OPEN_ORDERS.to_owned()))
-            .expression_attribute_values(":from", AttributeValue::S(from))
-            .expression_attribute_values(":to", AttributeValue::S(LAST.to_owned()))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(|error| of_sdk(LEDGER, error))?;
-        let found = page.items.unwrap_or_default();
-        let last = found.last().map(|item| text(item, HELD.sort)).transpose()?;
-        let next = page.last_evaluated_key.and(last).map(|order| range::cursor("open", order));
+        let (found, last) = self.indexed(OPEN_ORDERS, from, limit).await?;
+        let next = last.map(|order| range::cursor("open", &order));
         // The index may lag: what it lists is read strongly, and may be closed by now.
         let keys = found.iter().map(|item| Ok((text(item, table::PK)?, text(item, table::SK)?)));
         let keys = keys.collect::<PortResult<Vec<_>>>()?;
@@ -244,6 +85,13 @@ impl Office for AwsOffice {
         Ok(Page { items, next })
     }
 
+    /// Strongly read, and under keys of the book's alone: the index of what is open is nobody's.
+    async fn open_orders_of(&self, book: &Book) -> PortResult<Vec<Order>> {
+        let (open, all) = (Some(HELD.partition), ("!", LAST));
+        let (items, _) = self.items_with(open, &orders(book), all, false, usize::MAX - 1).await?;
+        items.iter().map(|item| from_text(item, ORDER)).collect()
+    }
+
     async fn orders(
         &self,
         book: Option<&Book>,
@@ -252,7 +100,7 @@ impl Office for AwsOffice {
     ) -> PortResult<Page<Order>> {
         let books = match book {
             Some(book) => vec![book.clone()],
-            None => self.all_books().await?,
+            None => self.books().await?,
         };
         let from = range::place("orders", from)?.and_then(|place| place.split_once('/'));
         let begin = from.map_or(0, |(name, _)| books.iter().position(|b| b.as_str() == name).unwrap_or(0));
@@ -286,84 +134,24 @@ impl Office for AwsOffice {
     }
 
     async fn books(&self) -> PortResult<Vec<Book>> {
-        let mut books = Vec::new();
-        for book in self.all_books().await? {
-            if self.item(&audit(&book), HEAD).await?.is_some() {
-                books.push(book);
+        let (mut books, mut is_across) = (Vec::new(), false);
+        let mut from = Some("!".to_owned());
+        while let Some(place) = from {
+            let (found, last) = self.indexed(BOOKS, place, BOOKS_AT_ONCE).await?;
+            for item in &found {
+                match text(item, HELD.sort)? {
+                    name if name == Book::Across.as_str() => is_across = true,
+                    name => books.push(Book::Tenant(TenantId::parse(name).map_err(|fault| {
+                        Fault::Refused(format!("a book's name cannot be read: {fault}")).at(LEDGER)
+                    })?)),
+                }
             }
+            from = last.as_deref().map(range::after);
         }
+        books.extend(is_across.then_some(Book::Across));
         Ok(books)
     }
 }
 
-/// The partition of open orders in the index of what is held: they are read together.
-const OPEN_ORDERS: &str = "ORDERS";
-
-fn orders(book: &Book) -> String {
-    format!("T#{book}#ORDERS")
-}
-
-fn audit(book: &Book) -> String {
-    format!("T#{book}#AUDIT")
-}
-
-/// An order's sort key: by time, whatever it is.
-fn place(id: &OrderId) -> String {
-    let (kind, digits) = id.as_str().split_once('_').unwrap_or(("", id.as_str()));
-    format!("{digits}#{kind}")
-}
-
-/// The sort key of an entry.
-fn seq(number: u64) -> String {
-    format!("{number:015}")
-}
-
-/// A transaction's token: at most 36 characters, and another one for another content.
-pub(crate) fn token(entry: &Entry) -> &str {
-    entry.hash.get(..36).unwrap_or(&entry.hash)
-}
-
-fn order_item(order: &Order) -> PortResult<Item> {
-    let mut item = HashMap::from([
-        (table::PK.to_owned(), AttributeValue::S(orders(&order.book))),
-        (table::SK.to_owned(), AttributeValue::S(place(&order.id))),
-        (REVISION.to_owned(), AttributeValue::N(order.revision.to_string())),
-        (ORDER.to_owned(), AttributeValue::S(to_text(order)?)),
-    ]);
-    if order.is_open() {
-        item.insert(HELD.partition.to_owned(), AttributeValue::S(OPEN_ORDERS.to_owned()));
-        item.insert(HELD.sort.to_owned(), AttributeValue::S(format!("{}#{}", place(&order.id), order.book)));
-    }
-    Ok(item)
-}
-
-pub(crate) fn to_text(value: &impl serde::Serialize) -> PortResult<String> {
-    serde_json::to_string(value).map_err(|cause| {
-        Fault::Refused(format!("what was to be stored cannot be written: {cause}")).at(LEDGER)
-    })
-}
-
-pub(crate) fn from_text<T: DeserializeOwned>(item: &Item, attribute: &'static str) -> PortResult<T> {
-    serde_json::from_str(text(item, attribute)?).map_err(|cause| {
-        let key = text(item, table::SK).unwrap_or_default().to_owned();
-        Fault::Unreadable { what: attribute, key, cause }.at(LEDGER)
-    })
-}
-
-pub(crate) fn built(put: aws_sdk_dynamodb::types::builders::PutBuilder) -> PortResult<Put> {
-    put.build().map_err(|error| Fault::Refused(format!("a write is incomplete: {error}")).at(LEDGER))
-}
-
-/// What a refused transaction means; `None` where it is no failed condition.
-fn refused(error: &SdkError<TransactWriteItemsError, HttpResponse>, overtaken: usize) -> Option<Entered> {
-    let SdkError::ServiceError(refusal) = error else { return None };
-    let TransactWriteItemsError::TransactionCanceledException(canceled) = refusal.err() else { return None };
-    let codes: Vec<&str> =
-        canceled.cancellation_reasons().iter().map(|r| r.code().unwrap_or("None")).collect();
-    let failed = |from: &[&str]| from.contains(&"ConditionalCheckFailed");
-    if failed(codes.get(overtaken..).unwrap_or_default()) {
-        return Some(Entered::Overtaken);
-    }
-    // Another transaction at the same items: whoever comes second sees the head moved.
-    (failed(&codes) || codes.contains(&"TransactionConflict")).then_some(Entered::HeadMoved)
-}
+/// How many books are read at once.
+const BOOKS_AT_ONCE: usize = 500;

@@ -4,8 +4,12 @@
 //! the service would make of it. A message's group is a short hash of tenant and destination, so
 //! that fair queues keep a noisy one from delaying the rest.
 
+use std::error::Error as StdError;
+
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::MessageAttributeValue;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use sha2::{Digest, Sha256};
 use waybill_domain::envelope::{Decoded, Facts, decode};
 use waybill_domain::identity::MessageId;
@@ -97,13 +101,26 @@ impl DeadLetterBox for SqsQueue {
 
     async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
         let removing = self.client.delete_message().queue_url(&self.dlq_url).receipt_handle(&receipt.0);
-        removing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
+        unless_stale(removing.send().await.map(|_| ()))
     }
 
     async fn show(&self, receipt: &Receipt) -> PortResult<()> {
         let showing = self.client.change_message_visibility().queue_url(&self.dlq_url);
         let showing = showing.receipt_handle(&receipt.0).visibility_timeout(0);
-        showing.send().await.map(|_| ()).map_err(|error| of_sdk(QUEUE, error))
+        unless_stale(showing.send().await.map(|_| ()))
+    }
+}
+
+/// A receipt that is stale is no error: whoever received the message since has the say about it.
+fn unless_stale<E>(done: Result<(), SdkError<E, HttpResponse>>) -> PortResult<()>
+where
+    E: StdError + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let is_stale =
+        |code: &str| code.contains("ReceiptHandleIsInvalid") || code.contains("MessageNotInflight");
+    match done {
+        Err(error) if error.code().is_some_and(is_stale) => Ok(()),
+        done => done.map_err(|error| of_sdk(QUEUE, error)),
     }
 }
 

@@ -17,6 +17,7 @@
 //! |---|---|---|
 //! | [`OPEN`] | `open_shard`: `O#<shard>` | `look_order`: look at, tenant, delivery |
 //! | [`HELD`] | `held_to`: `B#<destination>` | `release_order`: deadline, tenant, delivery |
+//! | | `held_to`: `BOOKS` | `release_order`: tenant of each book of the audit, `*` across them |
 //! | | `held_to`: `ORDERS` | `release_order`: ULID, kind, tenant of each open order |
 //! | [`DEAD`] | `dead_shard`: `T#<tenant>#DEAD#<shard>` | `dead_order`: destination, reason, ended at, delivery, deadline |
 //! | [`BY_DAY`] | `day`: `T#<tenant>#<yyyy-mm-dd>` | `queued_order`: first queued at, delivery |

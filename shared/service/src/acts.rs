@@ -109,20 +109,6 @@ pub(crate) fn noted(entry: &Entry) {
 /// How many orders are read at once.
 const PAGE: usize = 100;
 
-/// Every order of one book: what an operator of one tenant may read.
-pub async fn own_orders<O: Office>(office: &O, book: &Book) -> PortResult<Vec<Order>> {
-    let mut all = Vec::new();
-    let mut from: Option<Cursor> = None;
-    loop {
-        let Page { items, next } = office.orders(Some(book), PAGE, from.as_ref()).await?;
-        all.extend(items);
-        from = next;
-        if from.is_none() {
-            return Ok(all);
-        }
-    }
-}
-
 /// Every open order, of all books: for the functions, which carry them out.
 pub async fn all_open<O: Office>(office: &O) -> PortResult<Vec<Order>> {
     let mut all = Vec::new();

@@ -9,7 +9,7 @@ use waybill_domain::authority::Book;
 use waybill_domain::delivery::Record;
 use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
 
-use crate::acts::{ActError, Desk, all_open};
+use crate::acts::{ActError, Desk};
 use crate::office::Office;
 use crate::ports::{Clock, Dice, Ledger, PortResult};
 use crate::steps::{Landing, MOST_ROUNDS, legal, write};
@@ -93,7 +93,10 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             OrderBody::Ending(ending) => record.ended_at.is_some_and(|at| at <= ending.signed.at),
             _ => false,
         };
-        Ok(all_open(self.office).await?.into_iter().find(|order| is_such(order) && is_of_this(order)))
+        // Their own book is what an operator of one tenant may read.
+        let book = Book::Tenant(record.delivery.tenant.clone());
+        let orders = self.office.open_orders_of(&book).await?;
+        Ok(orders.into_iter().find(|order| is_such(order) && is_of_this(order)))
     }
 }
 

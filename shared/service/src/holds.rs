@@ -6,7 +6,7 @@ use waybill_domain::authority::Book;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
 
-use crate::acts::{ActError, Desk, own_orders};
+use crate::acts::{ActError, Desk};
 use crate::config::Config;
 use crate::office::Office;
 use crate::ports::{Clock, Dice};
@@ -38,9 +38,12 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     /// Places a hold. The same hold twice is one.
     pub async fn place(&self, book: Book, rule: HoldRule, by: &str, why: &str) -> Result<HoldAct, ActError> {
-        let standing = own_orders(self.office, &book).await?.into_iter().find(
-            |order| matches!(&order.body, OrderBody::Hold(hold) if hold.rule == rule && order.is_open()),
-        );
+        let standing = self
+            .office
+            .open_orders_of(&book)
+            .await?
+            .into_iter()
+            .find(|order| matches!(&order.body, OrderBody::Hold(hold) if hold.rule == rule));
         if let Some(order) = standing {
             return Ok(HoldAct::Already(order));
         }

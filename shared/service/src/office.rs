@@ -15,6 +15,9 @@ use waybill_domain::time::TimeMs;
 
 use crate::ports::{Cursor, Page, PortResult};
 
+/// How many open orders are read at once.
+const OPEN_AT_ONCE: usize = 100;
+
 /// What became of an act.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entered {
@@ -53,6 +56,21 @@ pub trait Office: Send + Sync {
         limit: usize,
         from: Option<&Cursor>,
     ) -> impl Future<Output = PortResult<Page<Order>>> + Send;
+
+    /// Every open order of one book: what who may read this book alone can ask for.
+    fn open_orders_of(&self, book: &Book) -> impl Future<Output = PortResult<Vec<Order>>> + Send {
+        async move {
+            let (mut open, mut from): (Vec<Order>, Option<Cursor>) = (Vec::new(), None);
+            loop {
+                let page = self.open_orders(OPEN_AT_ONCE, from.as_ref()).await?;
+                open.extend(page.items.into_iter().filter(|order| order.book == *book && order.is_open()));
+                from = page.next;
+                if from.is_none() {
+                    return Ok(open);
+                }
+            }
+        }
+    }
 
     /// The orders of a book, or of all books, newest first within each, open or not.
     fn orders(

@@ -2,24 +2,31 @@
 //!
 //! A fault names where in the payload and which rule, never what stands there. Nothing is fetched: a
 //! schema refers only to itself. Patterns take time linear in the text that they are matched with.
+//!
+//! Without the feature `schemas` none is compiled, and no payload passes one.
 
 use std::fmt;
 
+#[cfg(feature = "schemas")]
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use crate::digest::sha256_hex;
 
 /// How many faults of one payload are named.
+#[cfg(feature = "schemas")]
 const MOST_NAMED: usize = 3;
 /// How much of a rule or of a pointer is shown, in characters.
+#[cfg(feature = "schemas")]
 const MOST_SHOWN: usize = 120;
 
 /// A schema that was read and compiled.
 pub struct PayloadSchema {
     file: String,
     digest: String,
+    #[cfg(feature = "schemas")]
     document: Value,
+    #[cfg(feature = "schemas")]
     validator: Validator,
 }
 
@@ -40,6 +47,7 @@ impl PayloadSchema {
         if !document.is_object() {
             return Err("is not a JSON object".to_owned());
         }
+        #[cfg(feature = "schemas")]
         let validator = jsonschema::options()
             .offline()
             .with_pattern_options(PatternOptions::regex())
@@ -48,7 +56,14 @@ impl PayloadSchema {
                 let at = fault.instance_path().as_str();
                 shortened(&format!("is not a JSON Schema that can be used: {at}: {fault}"), 4 * MOST_SHOWN)
             })?;
-        Ok(Self { file: file.to_owned(), digest: sha256_hex(text.as_bytes()), document, validator })
+        Ok(Self {
+            file: file.to_owned(),
+            digest: sha256_hex(text.as_bytes()),
+            #[cfg(feature = "schemas")]
+            document,
+            #[cfg(feature = "schemas")]
+            validator,
+        })
     }
 
     /// The file that it was read from.
@@ -57,6 +72,13 @@ impl PayloadSchema {
     }
 
     /// Whether the payload may be sent.
+    #[cfg(not(feature = "schemas"))]
+    pub fn check(&self, _payload: &[u8]) -> Result<(), PayloadFault> {
+        Err(PayloadFault(format!("cannot be judged: this program was built without schemas ({})", self.file)))
+    }
+
+    /// Whether the payload may be sent.
+    #[cfg(feature = "schemas")]
     pub fn check(&self, payload: &[u8]) -> Result<(), PayloadFault> {
         let instance: Value = serde_json::from_slice(payload)
             .map_err(|_| PayloadFault(format!("is no JSON that {} can judge", self.file)))?;
@@ -73,6 +95,7 @@ impl PayloadSchema {
         Err(PayloadFault(format!("{}{more}", named.join("; "))))
     }
 
+    #[cfg(feature = "schemas")]
     fn sentence(&self, error: &jsonschema::ValidationError<'_>) -> String {
         let pointer = match error.instance_path().as_str() {
             "" => "the whole".to_owned(),
@@ -87,6 +110,7 @@ impl PayloadSchema {
 }
 
 /// The beginning of a text, with what could move a terminal's cursor taken out.
+#[cfg(feature = "schemas")]
 fn shortened(text: &str, most: usize) -> String {
     let mut shown: String =
         text.chars().take(most).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();

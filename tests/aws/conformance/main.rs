@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is a red test")]
 
 mod ledger;
+mod office;
 mod queue;
 mod stores;

@@ -10,17 +10,26 @@ use waybill_aws::{Clients, SqsQueue};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Burial, Inbox, Outgoing, PortError, PortResult, Queue, Receipt, Received};
+use waybill_service::sweep::DeadLetterBox;
 use waybill_testkit::conformance::{Buried, QueueCandidate};
-use waybill_testkit::message_exam;
+use waybill_testkit::{dead_letter_box_exam, message_exam};
 
 use waybill_tests_aws::place::{clients, name};
 
 message_exam!(crate::queue::queue);
+dead_letter_box_exam!(crate::queue::dead_letter_box);
 
 const MAX_RECEIVES: u32 = 3;
 
 /// What a call to the emulator may take while everything else runs beside it.
 const GRAIN: DurationMs = DurationMs::from_ms(600);
+
+/// A look waits for a moment for what may come, and two of them do between one look and the next.
+const LOOK_GRAIN: DurationMs = DurationMs::from_ms(4_000);
+
+async fn dead_letter_box() -> Sqs {
+    Sqs { grain: LOOK_GRAIN, ..queue().await }
+}
 
 async fn queue() -> Sqs {
     let clients = clients().await;
@@ -37,7 +46,7 @@ async fn queue() -> Sqs {
     let policy = format!(r#"{{"deadLetterTargetArn":"{arn}","maxReceiveCount":"{MAX_RECEIVES}"}}"#);
     let url = make(&clients, "work", Some(policy)).await;
     let queue = SqsQueue::new(clients.sqs.clone(), &url, &dlq);
-    Sqs { polled: Polled { queue, clients, url }, dlq }
+    Sqs { polled: Polled { queue, clients, url }, dlq, grain: GRAIN }
 }
 
 async fn make(clients: &Clients, of: &str, redrive_policy: Option<String>) -> String {
@@ -51,6 +60,7 @@ async fn make(clients: &Clients, of: &str, redrive_policy: Option<String>) -> St
 struct Sqs {
     polled: Polled,
     dlq: String,
+    grain: DurationMs,
 }
 
 /// The queue, polled by the test: in production the event source mapping receives and deletes.
@@ -98,7 +108,7 @@ impl QueueCandidate for Sqs {
     }
 
     fn grain(&self) -> DurationMs {
-        GRAIN
+        self.grain
     }
 }
 
@@ -165,6 +175,20 @@ impl Inbox for Polled {
 
     async fn next_visible_at(&self) -> PortResult<Option<TimeMs>> {
         Err(PortError::NeedsPerson { port: "queue", cause: "SQS tells nobody".into() })
+    }
+}
+
+impl DeadLetterBox for Polled {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        self.queue.take(most, visibility).await
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        self.queue.remove(receipt).await
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        self.queue.show(receipt).await
     }
 }
 

@@ -111,6 +111,11 @@ impl World {
             assert_eq!(verdict, Verdict::Acknowledge);
         }))
         .await;
+        self.delete(received).await;
+    }
+
+    /// Deletes what was worked on, in one request.
+    async fn delete(&self, received: Vec<Message>) {
         let entries = received.into_iter().enumerate().map(|(n, message)| {
             let entry = DeleteMessageBatchRequestEntry::builder().id(n.to_string());
             entry.receipt_handle(message.receipt_handle.unwrap()).build().unwrap()
