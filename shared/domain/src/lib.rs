@@ -6,7 +6,8 @@
 //! decided here once, and every path (consumer, reconciler, publisher, command line)
 //! asks here.
 //!
-//! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
+//! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`]
+//! (with [`static_header`]),
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
@@ -19,6 +20,7 @@ pub mod identity;
 pub mod outcome;
 pub mod policy;
 pub mod destination;
+pub mod static_header;
 pub mod delivery;
 pub mod ending;
 pub mod transition;

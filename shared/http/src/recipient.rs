@@ -113,7 +113,7 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
         budget: Budget,
     ) -> Result<Answer, Stop> {
         let draft = draft?;
-        let signing = secrets::signing(&self.secrets, &destination.secrets, &budget).await?;
+        let signing = secrets::signing(&self.secrets, destination, &budget).await?;
         let encrypted = self.wants_tls(url.scheme())?;
         let addresses = resolve::judged(&self.resolver, url, self.locality, &budget).await?;
         let sent = SentFlag::default();
@@ -148,7 +148,7 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
         let Ready { draft, signing, window, budget, sent, connected } = ready;
         let mut line = Line::open(stream, sent, connected).await?;
         // Signed once the connection stands, so that slow connecting does not age the timestamp.
-        let signed = draft.sign(self.clock.now(), &signing.keys);
+        let signed = draft.sign(self.clock.now(), &signing);
         let redactor = Redactor::new(signing.texts(), &signed.signatures);
         let budget = match window.check(self.clock.now()) {
             Ok(rest) => budget.cut_to(rest),
