@@ -17,3 +17,4 @@ mod look_up;
 mod window;
 mod privacy;
 mod static_headers;
+mod probe;

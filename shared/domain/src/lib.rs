@@ -12,7 +12,8 @@
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
-//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`]; for a
+//! recipient that is tried out, [`probe`].
 
 pub mod fault;
 pub mod time;
@@ -45,3 +46,4 @@ pub mod address;
 pub mod verify;
 pub mod pointer;
 pub mod source;
+pub mod probe;

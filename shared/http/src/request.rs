@@ -9,8 +9,8 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
 use http_body_util::Full;
 use url::{Position, Url};
-use waybill_domain::signature;
-use waybill_domain::time::TimeMs;
+use waybill_domain::signature::{self, SigningKey};
+use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Request;
 
 use crate::report::Fault;
@@ -32,7 +32,22 @@ pub(crate) struct Draft {
     headers: HeaderMap,
     body: Bytes,
     delivery_id: String,
+    tampering: Tampering,
 }
+
+/// What is wrong on purpose with a test event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tampering {
+    /// Nothing, as with every delivery.
+    None,
+    /// It is signed by a key that is not the destination's.
+    ForeignKey,
+    /// It says that it is so old, and is signed for that.
+    Aged(DurationMs),
+}
+
+/// A key that is nobody's.
+const FOREIGN_KEY: &str = "whsec_bm90IHRoZSBrZXkgb2YgYW55IGRlc3RpbmF0aW9uIQ==";
 
 /// A request that may be sent now.
 pub(crate) struct Signed {
@@ -80,14 +95,35 @@ impl Draft {
         let target = url[Position::BeforePath..Position::AfterQuery].parse().map_err(|_| {
             Fault::unsendable("the destination's URL has a path or query that no request line may have")
         })?;
-        Ok(Self { method, target, headers, body: Bytes::new(), delivery_id: delivery_id.to_owned() })
+        Ok(Self {
+            method,
+            target,
+            headers,
+            body: Bytes::new(),
+            delivery_id: delivery_id.to_owned(),
+            tampering: Tampering::None,
+        })
+    }
+
+    /// The same as a test event that is wrong on purpose.
+    pub(crate) fn tampered_with(self, tampering: Tampering) -> Self {
+        Self { tampering, ..self }
     }
 
     /// With the time of this attempt, a signature by every key, and the destination's own header fields:
     /// a look-up carries them like any request.
     pub(crate) fn sign(self, now: TimeMs, signing: &Signing) -> Signed {
-        let timestamp_s = now.as_unix_s();
-        let signatures = signature::header(&signing.keys, &self.delivery_id, timestamp_s, &self.body);
+        let timestamp_s = match self.tampering {
+            Tampering::Aged(age) => now.minus(age).as_unix_s(),
+            Tampering::None | Tampering::ForeignKey => now.as_unix_s(),
+        };
+        let sign = |keys: &[SigningKey]| signature::header(keys, &self.delivery_id, timestamp_s, &self.body);
+        let signatures = match self.tampering {
+            Tampering::ForeignKey => {
+                sign(&[SigningKey::parse("key", FOREIGN_KEY).expect("whsec_ and 31 bytes")])
+            }
+            Tampering::None | Tampering::Aged(_) => sign(&signing.keys),
+        };
         let mut request = http::Request::new(Full::new(self.body));
         *request.method_mut() = self.method;
         *request.uri_mut() = self.target;
