@@ -3,6 +3,7 @@
 mod accepted;
 mod example;
 mod files;
+mod headers;
 mod refused;
 mod required;
 mod schedules;

@@ -16,3 +16,5 @@ mod signing;
 mod look_up;
 mod window;
 mod privacy;
+mod static_headers;
+mod probe;

@@ -126,6 +126,7 @@ pub(crate) fn request_to(url: &str) -> Request {
             owner: None,
             url: RecipientUrl::parse("url", url, Locality::AllowLocal).unwrap(),
             secrets: vec![SecretRef::Env("K1".to_owned())],
+            headers: Vec::new(),
             event_types: Vec::new(),
             policy: Policy::default(),
             timeout: PLENTY,

@@ -71,6 +71,7 @@ pub(crate) fn destination() -> Destination {
         owner: None,
         url: RecipientUrl::parse("url", "https://hooks.example.com/in", Locality::PublicOnly).unwrap(),
         secrets: vec![SecretRef::parse("secrets", "env:S").unwrap()],
+        headers: Vec::new(),
         event_types: vec![EventPattern::parse("lease.*").unwrap()],
         policy: policy(7),
         timeout: secs(15),

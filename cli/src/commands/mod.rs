@@ -15,6 +15,7 @@ mod listing;
 mod operator;
 mod owners;
 pub(crate) mod publish;
+mod probe;
 mod redrive;
 mod revisions;
 mod serve;
@@ -74,6 +75,8 @@ enum Command {
     /// Look at the recipients
     #[command(subcommand)]
     Destinations(destinations::Command),
+    /// Ask a recipient with signed test events whether it does what it should
+    Probe(probe::Arguments),
     /// Who did what, when and why
     #[command(subcommand)]
     Audit(audit::Command),
@@ -118,6 +121,7 @@ impl CommandLine {
                 Command::Redrive(command) => redrive::run(&globals, command).await,
                 Command::Hold(command) => holds::run(&globals, command).await,
                 Command::Destinations(command) => destinations::run(&globals, command).await,
+                Command::Probe(arguments) => probe::run(&globals, arguments).await,
                 Command::Audit(command) => audit::run(&globals, command).await,
                 Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use waybill_domain::destination::SecretRef;
 use waybill_domain::signature::SigningKey;
+use waybill_domain::static_header::{self, StaticHeader};
 use waybill_domain::verify::Scheme;
 use waybill_http::secrets::SecretError;
 use waybill_http::{EnvSecrets, Secrets as _};
@@ -38,6 +39,14 @@ pub(crate) async fn unusable(config: &Config) -> Vec<Unusable> {
         for reference in &destination.secrets {
             if let Err(why) = signing(reference).await {
                 let without = format!("nothing is sent to {} without it", destination.name);
+                found.push(Unusable { reference: reference.clone(), why, without });
+            }
+        }
+    }
+    for destination in config.destinations.values() {
+        for StaticHeader { name, value: reference } in &destination.headers {
+            if let Err(why) = header(reference).await {
+                let without = format!("nothing is sent to {} without its header {name}", destination.name);
                 found.push(Unusable { reference: reference.clone(), why, without });
             }
         }
@@ -79,6 +88,12 @@ async fn signing(reference: &SecretRef) -> Result<(), String> {
     let text = resolve(reference).await?;
     let parsed = SigningKey::parse("the secret", &text);
     parsed.map(drop).map_err(|invalid| format!("cannot sign, it {} ({})", invalid.fault, invalid.rule))
+}
+
+/// A value of a header field.
+async fn header(reference: &SecretRef) -> Result<(), String> {
+    let checked = static_header::check_value("the secret", &resolve(reference).await?);
+    checked.map_err(|invalid| format!("cannot be sent, it {} ({})", invalid.fault, invalid.rule))
 }
 
 /// A producer's token. An empty one is none: nobody gets in by sending nothing.

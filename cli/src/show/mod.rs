@@ -10,6 +10,7 @@ pub(crate) mod facts;
 pub(crate) mod orders;
 pub(crate) mod outlook;
 pub(crate) mod plan;
+pub(crate) mod probe;
 pub(crate) mod revisions;
 pub(crate) mod runs;
 pub(crate) mod table;

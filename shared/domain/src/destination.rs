@@ -12,6 +12,7 @@ use crate::identity::{DestinationName, EventType, TenantId};
 use crate::look_up::StatusUrl;
 use crate::outcome::{StatusOverride, StatusOverrides};
 use crate::policy::Policy;
+use crate::static_header::StaticHeader;
 use crate::time::DurationMs;
 
 /// Where and how one recipient wants its events.
@@ -27,6 +28,8 @@ pub struct Destination {
     pub url: RecipientUrl,
     /// What signs them: one reference, or two while rotating.
     pub secrets: Vec<SecretRef>,
+    /// What it wants with every request beside Waybill's own header fields.
+    pub headers: Vec<StaticHeader>,
     /// The types it subscribes to, for events that name no destination.
     pub event_types: Vec<EventPattern>,
     /// Retry rules.
@@ -52,7 +55,7 @@ impl Destination {
     }
 
     /// Tells configurations of it apart, in sixteen hexadecimal digits: where its requests go, what
-    /// signs them, and how its answers are read. Retry rules, names and owners do not count: they mend
+    /// signs them, which header fields go with them, and how its answers are read. Retry rules, names and owners do not count: they mend
     /// nothing that a recipient refused for good.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
@@ -63,6 +66,9 @@ impl Destination {
         part(self.url.as_url().as_str());
         for secret in &self.secrets {
             part(&secret.to_string());
+        }
+        for header in &self.headers {
+            part(&header.to_string());
         }
         for (status, reading) in &self.statuses {
             let reading = match reading {

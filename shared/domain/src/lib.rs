@@ -6,12 +6,14 @@
 //! decided here once, and every path (consumer, reconciler, publisher, command line)
 //! asks here.
 //!
-//! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`],
+//! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`]
+//! (with [`static_header`]),
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
-//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`]; for a
+//! recipient that is tried out, [`probe`].
 
 pub mod fault;
 pub mod time;
@@ -19,6 +21,7 @@ pub mod identity;
 pub mod outcome;
 pub mod policy;
 pub mod destination;
+pub mod static_header;
 pub mod delivery;
 pub mod ending;
 pub mod transition;
@@ -43,3 +46,4 @@ pub mod address;
 pub mod verify;
 pub mod pointer;
 pub mod source;
+pub mod probe;

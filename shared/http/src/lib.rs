@@ -16,7 +16,7 @@
 //! or secrets.
 //!
 //! Order of reading: [`recipient`] (the steps), then each step: [`secrets`], [`resolve`], `connect`,
-//! [`tls`], `request`, `exchange`, `answer`; beside them `budget`, `wire`, `redact`, `report`.
+//! [`tls`], `request`, `exchange`, `answer`; then `probe` (test events); beside them `budget`, `wire`, `redact`, `report`.
 
 pub mod recipient;
 pub mod secrets;
@@ -30,6 +30,7 @@ mod budget;
 mod wire;
 mod redact;
 mod report;
+mod probe;
 
 pub use recipient::HttpRecipient;
 pub use resolve::{ResolveError, Resolver, SystemResolver};

@@ -12,6 +12,7 @@ use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
 use waybill_domain::destination::Destination;
 use waybill_domain::look_up::Finding;
 use waybill_domain::outcome::Seen;
+use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Clock, Recipient, Request};
 
 use crate::answer::Answer;
@@ -63,22 +64,7 @@ impl<C, R, S> HttpRecipient<C, R, S> {
 
 impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
     async fn send(&self, request: Request, window: SendWindow) -> Sending {
-        let started_at = self.clock.now();
-        // What has no right to be sent is not even connected for.
-        let budget = match window.check(started_at) {
-            Ok(rest) => Budget::start(rest, &window),
-            Err(not_sent) => return Sending::NotSent(not_sent),
-        };
-        let (to, draft) = (&request.destination, Draft::new(&request));
-        let tried = self.attempt(to, to.url.as_url(), draft, &window, budget).await;
-        let ended_at = self.clock.now();
-        let overrides = &request.destination.statuses;
-        let report = match tried {
-            Ok(answer) => report::of_answer(answer, overrides),
-            Err(Stop::Fault(fault)) => report::of_fault(fault, overrides),
-            Err(Stop::NotSent(not_sent)) => return Sending::NotSent(not_sent),
-        };
-        Sending::Attempted(SendReport { started_at, ended_at, ..report })
+        self.sent(&request, Draft::new(&request), window).await
     }
 
     async fn look_up(&self, request: Request, url: RecipientUrl, window: SendWindow) -> Finding {
@@ -104,6 +90,35 @@ impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
 }
 
 impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
+    /// The wall clock.
+    pub(crate) fn now(&self) -> TimeMs {
+        self.clock.now()
+    }
+
+    /// Sends what was drafted of `request`.
+    pub(crate) async fn sent(
+        &self,
+        request: &Request,
+        draft: Result<Draft, Fault>,
+        window: SendWindow,
+    ) -> Sending {
+        let started_at = self.clock.now();
+        // What has no right to be sent is not even connected for.
+        let budget = match window.check(started_at) {
+            Ok(rest) => Budget::start(rest, &window),
+            Err(not_sent) => return Sending::NotSent(not_sent),
+        };
+        let to = &request.destination;
+        let tried = self.attempt(to, to.url.as_url(), draft, &window, budget).await;
+        let ended_at = self.clock.now();
+        let report = match tried {
+            Ok(answer) => report::of_answer(answer, &to.statuses),
+            Err(Stop::Fault(fault)) => report::of_fault(fault, &to.statuses),
+            Err(Stop::NotSent(not_sent)) => return Sending::NotSent(not_sent),
+        };
+        Sending::Attempted(SendReport { started_at, ended_at, ..report })
+    }
+
     async fn attempt(
         &self,
         destination: &Destination,
@@ -113,7 +128,7 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
         budget: Budget,
     ) -> Result<Answer, Stop> {
         let draft = draft?;
-        let signing = secrets::signing(&self.secrets, &destination.secrets, &budget).await?;
+        let signing = secrets::signing(&self.secrets, destination, &budget).await?;
         let encrypted = self.wants_tls(url.scheme())?;
         let addresses = resolve::judged(&self.resolver, url, self.locality, &budget).await?;
         let sent = SentFlag::default();
@@ -148,7 +163,7 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
         let Ready { draft, signing, window, budget, sent, connected } = ready;
         let mut line = Line::open(stream, sent, connected).await?;
         // Signed once the connection stands, so that slow connecting does not age the timestamp.
-        let signed = draft.sign(self.clock.now(), &signing.keys);
+        let signed = draft.sign(self.clock.now(), &signing);
         let redactor = Redactor::new(signing.texts(), &signed.signatures);
         let budget = match window.check(self.clock.now()) {
             Ok(rest) => budget.cut_to(rest),

@@ -1,4 +1,5 @@
-//! The request: exactly the headers that the design names, and the frozen bytes.
+//! The request: exactly the headers that the design names, those of the destination's configuration, and
+//! the frozen bytes.
 //!
 //! It is drafted before anything is asked of the network, so that a request which HTTP cannot
 //! express costs no connection, and signed right before it leaves.
@@ -9,10 +10,11 @@ use http::{Method, Uri};
 use http_body_util::Full;
 use url::{Position, Url};
 use waybill_domain::signature::{self, SigningKey};
-use waybill_domain::time::TimeMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Request;
 
 use crate::report::Fault;
+use crate::secrets::Signing;
 
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -23,14 +25,29 @@ const EVENT_TYPE: HeaderName = HeaderName::from_static("waybill-event-type");
 const ATTEMPT: HeaderName = HeaderName::from_static("waybill-attempt");
 const USER_AGENT: &str = concat!("waybill/", env!("CARGO_PKG_VERSION"));
 
-/// A request that lacks its time and signature.
+/// A request that lacks its time, its signature and what else comes out of secrets.
 pub(crate) struct Draft {
     method: Method,
     target: Uri,
     headers: HeaderMap,
     body: Bytes,
     delivery_id: String,
+    tampering: Tampering,
 }
+
+/// What is wrong on purpose with a test event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tampering {
+    /// Nothing, as with every delivery.
+    None,
+    /// It is signed by a key that is not the destination's.
+    ForeignKey,
+    /// It says that it is so old, and is signed for that.
+    Aged(DurationMs),
+}
+
+/// A key that is nobody's.
+const FOREIGN_KEY: &str = "whsec_bm90IHRoZSBrZXkgb2YgYW55IGRlc3RpbmF0aW9uIQ==";
 
 /// A request that may be sent now.
 pub(crate) struct Signed {
@@ -41,7 +58,7 @@ pub(crate) struct Signed {
 }
 
 impl Draft {
-    /// Everything but time and signature.
+    /// Everything but time, signature and the destination's own header fields.
     pub(crate) fn new(request: &Request) -> Result<Self, Fault> {
         let url = request.destination.url.as_url();
         let mut draft = Self::without_body(Method::POST, request, url)?;
@@ -78,17 +95,43 @@ impl Draft {
         let target = url[Position::BeforePath..Position::AfterQuery].parse().map_err(|_| {
             Fault::unsendable("the destination's URL has a path or query that no request line may have")
         })?;
-        Ok(Self { method, target, headers, body: Bytes::new(), delivery_id: delivery_id.to_owned() })
+        Ok(Self {
+            method,
+            target,
+            headers,
+            body: Bytes::new(),
+            delivery_id: delivery_id.to_owned(),
+            tampering: Tampering::None,
+        })
     }
 
-    /// With the time of this attempt and a signature by every key.
-    pub(crate) fn sign(self, now: TimeMs, keys: &[SigningKey]) -> Signed {
-        let timestamp_s = now.as_unix_s();
-        let signatures = signature::header(keys, &self.delivery_id, timestamp_s, &self.body);
+    /// The same as a test event that is wrong on purpose.
+    pub(crate) fn tampered_with(self, tampering: Tampering) -> Self {
+        Self { tampering, ..self }
+    }
+
+    /// With the time of this attempt, a signature by every key, and the destination's own header fields:
+    /// a look-up carries them like any request.
+    pub(crate) fn sign(self, now: TimeMs, signing: &Signing) -> Signed {
+        let timestamp_s = match self.tampering {
+            Tampering::Aged(age) => now.minus(age).as_unix_s(),
+            Tampering::None | Tampering::ForeignKey => now.as_unix_s(),
+        };
+        let sign = |keys: &[SigningKey]| signature::header(keys, &self.delivery_id, timestamp_s, &self.body);
+        let signatures = match self.tampering {
+            Tampering::ForeignKey => {
+                sign(&[SigningKey::parse("key", FOREIGN_KEY).expect("whsec_ and 31 bytes")])
+            }
+            Tampering::None | Tampering::Aged(_) => sign(&signing.keys),
+        };
         let mut request = http::Request::new(Full::new(self.body));
         *request.method_mut() = self.method;
         *request.uri_mut() = self.target;
         *request.headers_mut() = self.headers;
+        // Before Waybill's own, so that none of these could be overridden.
+        for (name, value) in &signing.headers {
+            request.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
         let mut value = HeaderValue::from_str(&signatures).expect("base64, commas and spaces are legal");
         value.set_sensitive(true);
         request.headers_mut().insert(WEBHOOK_SIGNATURE, value);

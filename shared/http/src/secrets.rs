@@ -1,16 +1,18 @@
-//! Where signing secrets come from: resolved at use, never stored, never printed.
+//! Where secrets come from, those that sign and those that header fields carry: resolved at use, never stored, never printed.
 //!
-//! [`Secrets`] turns a reference into the secret's text; the texts become keys here, and live as
-//! long as one attempt.
+//! [`Secrets`] turns a reference into the secret's text; the texts become keys and header fields here,
+//! and live as long as one attempt.
 
 use std::env;
 use std::future::Future;
 
+use http::header::{HeaderName, HeaderValue};
 use thiserror::Error;
 use waybill_domain::attempt::Phase;
-use waybill_domain::destination::SecretRef;
+use waybill_domain::destination::{Destination, SecretRef};
 use waybill_domain::outcome::Seen;
 use waybill_domain::signature::SigningKey;
+use waybill_domain::static_header::{self, StaticHeader};
 
 use crate::budget::{Budget, Elapsed};
 use crate::report::Fault;
@@ -53,10 +55,12 @@ impl Secrets for EnvSecrets {
     }
 }
 
-/// What signs one attempt. Has no `Debug`: nothing of it may be shown.
+/// What signs one attempt and opens the recipient's door. Has no `Debug`: nothing of it may be shown.
 pub(crate) struct Signing {
     /// One key, or two while rotating.
     pub(crate) keys: Vec<SigningKey>,
+    /// The destination's own header fields.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     texts: Vec<String>,
 }
 
@@ -68,21 +72,16 @@ impl Signing {
 }
 
 /// Every secret of a destination. One that cannot be had stops the attempt: a recipient in the
-/// middle of a rotation verifies with the one key that would be missing.
+/// middle of a rotation verifies with the one key that would be missing, and one that wants a header
+/// would refuse what comes without it.
 pub(crate) async fn signing<S: Secrets>(
     secrets: &S,
-    references: &[SecretRef],
+    destination: &Destination,
     budget: &Budget,
 ) -> Result<Signing, Fault> {
-    let mut signing = Signing { keys: Vec::new(), texts: Vec::new() };
-    for reference in references {
-        let text = match budget.within(secrets.resolve(reference)).await {
-            Ok(Ok(text)) => text,
-            Ok(Err(error)) => return Err(unavailable(format!("the secret {reference} is missing: {error}"))),
-            Err(Elapsed) => {
-                return Err(unavailable(format!("the secret {reference} was not had {}", budget.in_words())));
-            }
-        };
+    let mut signing = Signing { keys: Vec::new(), headers: Vec::new(), texts: Vec::new() };
+    for reference in &destination.secrets {
+        let text = text(secrets, reference, budget).await?;
         let key = SigningKey::parse("the secret", &text).map_err(|invalid| {
             unavailable(format!(
                 "the secret {reference} cannot sign: it {} ({})",
@@ -95,7 +94,41 @@ pub(crate) async fn signing<S: Secrets>(
     if signing.keys.is_empty() {
         return Err(unavailable("the destination has no signing secret, and nothing is sent unsigned"));
     }
+    for header in &destination.headers {
+        let text = text(secrets, &header.value, budget).await?;
+        signing.headers.push(field(header, &text)?);
+        // A recipient may echo the token alone, without the scheme before it.
+        signing.texts.extend(text.rsplit_once(' ').map(|(_, token)| token.to_owned()));
+        signing.texts.push(text);
+    }
     Ok(signing)
+}
+
+async fn text<S: Secrets>(secrets: &S, reference: &SecretRef, budget: &Budget) -> Result<String, Fault> {
+    match budget.within(secrets.resolve(reference)).await {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(error)) => Err(unavailable(format!("the secret {reference} is missing: {error}"))),
+        Err(Elapsed) => Err(unavailable(format!("the secret {reference} was not had {}", budget.in_words()))),
+    }
+}
+
+/// A header field of the destination's. No tool that shows headers shows its value.
+fn field(header: &StaticHeader, text: &str) -> Result<(HeaderName, HeaderValue), Fault> {
+    let StaticHeader { name, value: reference } = header;
+    let refused = |fault: &str, rule: &str| {
+        unavailable(format!(
+            "the secret {reference} cannot be sent as the header {name}: it {fault} ({rule})"
+        ))
+    };
+    static_header::check_value("the secret", text)
+        .map_err(|invalid| refused(&invalid.fault, &invalid.rule))?;
+    let (Ok(name), Ok(mut value)) =
+        (HeaderName::from_bytes(name.as_str().as_bytes()), HeaderValue::from_str(text))
+    else {
+        return Err(refused("is not a header", "a name and a value that HTTP can write"));
+    };
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 fn unavailable(note: impl Into<String>) -> Fault {

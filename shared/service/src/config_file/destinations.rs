@@ -8,11 +8,12 @@ use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::look_up::StatusUrl;
 use waybill_domain::outcome::{StatusOverride, StatusOverrides};
+use waybill_domain::static_header::{StaticHeader, StaticHeaderName};
 use waybill_domain::time::DurationMs;
 
 use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
-use super::reader::{Entry, Keys, Section};
+use super::reader::{Entry, Keys, NOT_BUILT, Section};
 use super::{Rules, SecretStores};
 use crate::payload_schema::PayloadSchema;
 
@@ -32,8 +33,10 @@ const KEYS: Keys = Keys {
         "statuses",
         "keep_result",
         "schema",
+        "headers",
+        "gone",
     ],
-    later: &["suspend_after", "gone", "metrics", "headers"],
+    later: &["suspend_after", "metrics"],
 };
 
 /// The schema that a destination names, if it names one that is good.
@@ -46,6 +49,8 @@ pub(super) fn schema(entry: &Entry<'_, '_>, files: &Files<'_, '_>) -> Option<Pay
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
 const MOST_CONCURRENCY: u32 = 1000;
+const MOST_HEADERS: usize = 16;
+const GONE_RULE: &str = "\"dead_letter\": what the recipient has no more use for is a dead letter";
 
 pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
     let name = entry.parsed_name(|name| DestinationName::parse(name));
@@ -62,13 +67,14 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         None => policies.get(DEFAULT).copied(),
     };
     let mut optional = Optional::default();
-    let sound = optional.read(&section, rules.locality);
+    let sound = optional.read(&section, rules);
     let fits = rules.worker_runs.is_none_or(|runs| fits(&section, optional.timeout, runs));
     Some(Destination {
         name: name?,
         tenants: tenants?,
         url: url?,
         secrets: secrets?,
+        headers: optional.headers,
         policy: policy.filter(|_| sound && fits)?,
         owner: optional.owner,
         event_types: optional.event_types,
@@ -84,6 +90,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
 /// What a destination may leave unsaid, with the defaults.
 struct Optional {
     owner: Option<String>,
+    headers: Vec<StaticHeader>,
     event_types: Vec<EventPattern>,
     timeout: DurationMs,
     concurrency: Option<u32>,
@@ -98,6 +105,7 @@ impl Default for Optional {
     fn default() -> Self {
         Self {
             owner: None,
+            headers: Vec::new(),
             event_types: Vec::new(),
             timeout: DurationMs::from_secs(15),
             concurrency: None,
@@ -112,7 +120,7 @@ impl Default for Optional {
 
 impl Optional {
     /// Reads what is written; `false` if any of it was refused.
-    fn read(&mut self, section: &Section<'_, '_>, locality: Locality) -> bool {
+    fn read(&mut self, section: &Section<'_, '_>, rules: Rules) -> bool {
         let outcomes = [
             section.set("owner", &mut self.owner, |entry| entry.parsed(owner).map(Some)),
             section.set("event_types", &mut self.event_types, event_types),
@@ -121,10 +129,12 @@ impl Optional {
             section.set("rate", &mut self.rate, |entry| entry.parsed(Rate::parse).map(Some)),
             section.set("on_ambiguous", &mut self.on_ambiguous, on_ambiguous),
             section.set("status_url", &mut self.status_url, |entry| {
-                entry.parsed(|field, text| StatusUrl::parse(field, text, locality)).map(Some)
+                entry.parsed(|field, text| StatusUrl::parse(field, text, rules.locality)).map(Some)
             }),
             section.set("statuses", &mut self.statuses, statuses),
             section.set("keep_result", &mut self.keep_result, Entry::as_bool),
+            section.set("headers", &mut self.headers, |entry| headers(entry, rules)),
+            section.set("gone", &mut (), gone),
         ];
         !outcomes.contains(&false) && self.asks_somewhere(section)
     }
@@ -233,6 +243,38 @@ fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
         "hold" => return Some(OnAmbiguous::Hold),
         "query" => return Some(OnAmbiguous::Query),
         other => entry.refuse(format!("is {other:?}"), RULE),
+    }
+    None
+}
+
+/// `{ "x-api-key" = "env:ACME_API_KEY" }`: each name once, each value a reference.
+fn headers(entry: &Entry<'_, '_>, rules: Rules) -> Option<Vec<StaticHeader>> {
+    let entries = entry.as_entries()?;
+    if entries.len() > MOST_HEADERS {
+        entry.refuse(format!("has {}", entries.len()), format!("at most {MOST_HEADERS} headers"));
+        return None;
+    }
+    let mut read: Vec<StaticHeader> = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        let name = entry.parsed_name(|name| StaticHeaderName::parse("headers", name));
+        let value = secret(entry, rules);
+        match name.zip(value) {
+            Some((name, _)) if read.iter().any(|known| known.name == name) => {
+                entry.refuse("is listed twice", "each header once, in upper or lower case");
+            }
+            Some((name, value)) => read.push(StaticHeader { name, value }),
+            None => {}
+        }
+    }
+    (read.len() == entries.len()).then_some(read)
+}
+
+/// What 410 does. Without it, and as the only thing built, it ends the delivery as a dead letter.
+fn gone(entry: &Entry<'_, '_>) -> Option<()> {
+    match entry.as_text()? {
+        "dead_letter" => return Some(()),
+        "suspend" => entry.refuse(format!("\"suspend\" {NOT_BUILT}"), GONE_RULE),
+        other => entry.refuse(format!("is {other:?}"), GONE_RULE),
     }
     None
 }

@@ -105,6 +105,7 @@ pub fn destination(name: &str, terms: PolicyTerms) -> Destination {
         url: RecipientUrl::parse("url", "https://recipient.example/hooks", Locality::PublicOnly)
             .expect("a public URL"),
         secrets: Vec::new(),
+        headers: Vec::new(),
         event_types: vec![EventPattern::parse("*").expect("a pattern")],
         policy: Policy::new(terms).expect("a policy"),
         timeout: DurationMs::from_secs(15),

@@ -1,0 +1,76 @@
+//! `waybill probe D`: asks a recipient with signed test events whether it does what it should.
+//!
+//! The destination is the configuration's, with its URL, secrets and header fields, and everything that
+//! guards a delivery guards the probe. The ledger is told nothing. A hold does not keep a probe back: it
+//! is how one finds out whether the hold can be lifted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use waybill_domain::destination::Destination;
+use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::probe::{Opinion, judge};
+use waybill_http::HttpRecipient;
+use waybill_service::ports::Dice as _;
+use waybill_system::{SystemClock, SystemDice};
+
+use super::config::{load, locality};
+use super::operator::Operator;
+use super::{Globals, destination};
+use crate::backend::on_office;
+use crate::exit::{Exit, Failure};
+use crate::out::{self, Format};
+use crate::show::probe as shown;
+
+/// Whom to ask.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Its name in the configuration
+    #[arg(value_parser = destination)]
+    destination: DestinationName,
+    /// A configuration file, instead of the configuration in force
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Send to recipients on this machine and over plain HTTP too, for local development
+    #[arg(long)]
+    allow_local: bool,
+}
+
+pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
+    let Arguments { destination: name, config, allow_local } = arguments;
+    let locality = locality(allow_local);
+    let found = match config {
+        Some(file) => load(&file, locality)?.destinations.get(&name).and_then(|destination| {
+            let tenant = destination.tenants.first()?;
+            Some((destination.clone(), tenant.clone()))
+        }),
+        None => in_force(globals, &name).await?,
+    };
+    let Some((destination, tenant)) = found else {
+        return Err(Failure::failed(format!("there is no destination {name}")));
+    };
+    let nonce = SystemDice.token();
+    let recipient = HttpRecipient::new(SystemClock, locality);
+    let heard = recipient.probe(&destination, &tenant, nonce.as_str()).await?;
+    let findings = judge(&heard, destination.timeout);
+    match globals.output {
+        Format::Json => findings.iter().for_each(|finding| out::json(&shown::facts(&name, finding))),
+        Format::Table => out::line(shown::of_findings(&findings)),
+    }
+    let is_bad = findings.iter().any(|finding| finding.opinion == Opinion::Bad);
+    Ok(if is_bad { Exit::Failed } else { Exit::Done })
+}
+
+/// The destination in the configuration in force, and a tenant whose matters the operator may know of.
+async fn in_force(
+    globals: &Globals,
+    name: &DestinationName,
+) -> Result<Option<(Arc<Destination>, TenantId)>, Failure> {
+    let opened = globals.backend().open().await?;
+    let operator = Operator::of(globals, &opened, "probe").await?;
+    on_office!(opened, |_, _office| {
+        let Some(destination) = operator.config()?.destinations.get(name) else { return Ok(None) };
+        let tenant = destination.tenants.iter().find(|tenant| operator.may_see(tenant));
+        Ok(tenant.map(|tenant| (destination.clone(), tenant.clone())))
+    })
+}
