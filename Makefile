@@ -3,10 +3,12 @@
 CARGO ?= cargo
 VENV := .cache/venv
 BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
+RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 SEEDS ?= 20000
+BENCHES ?= reconciler redrive serve peer
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -37,6 +39,10 @@ simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 
 replay: ## Show one simulated history step by step: make replay SEED=123
 	WAYBILL_SEED=$(SEED) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+
+bench: ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
+	$(CARGO) build --locked --release --package waybill --package waybill-bench
+	@set -e; for bench in $(BENCHES); do $(RELEASE)/waybill-bench $$bench; done
 
 include infra/aws.mk
 

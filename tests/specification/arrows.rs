@@ -56,6 +56,7 @@ fn arrows_point_from_the_edge_to_the_domain() {
                 "waybill-testkit",
             ],
         ),
+        ("bench", &["waybill-domain", "waybill-service", "waybill-embedded", "waybill-testkit"]),
         ("tests", &[]),
         ("tests/aws", &["waybill-aws"]),
     ]);

@@ -1,0 +1,96 @@
+//! The recipient of the measurements: takes its time, answers what it is told to, and keeps when.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+/// A request that was read in full and answered.
+#[derive(Clone)]
+pub(crate) struct Taken {
+    pub(crate) event_id: String,
+    pub(crate) answered: Instant,
+}
+
+/// An HTTP server on loopback.
+pub(crate) struct Recipient {
+    pub(crate) url: String,
+    log: Arc<Log>,
+}
+
+struct Log {
+    service_time: Duration,
+    status: AtomicU16,
+    taken: Mutex<Vec<Taken>>,
+}
+
+impl Recipient {
+    /// Starts one that takes `service_time` for each request and answers 204 until told otherwise.
+    pub(crate) async fn start(service_time: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}/hooks", listener.local_addr().expect("an address"));
+        let log = Log { service_time, status: AtomicU16::new(204), taken: Mutex::default() };
+        let log = Arc::new(log);
+        tokio::spawn(accept(listener, log.clone()));
+        Self { url, log }
+    }
+
+    /// What it answers from now on.
+    pub(crate) fn answer(&self, status: u16) {
+        self.log.status.store(status, Ordering::SeqCst);
+    }
+
+    /// How many requests it has answered.
+    pub(crate) fn count(&self) -> usize {
+        self.log.taken().len()
+    }
+
+    /// All that it has answered after the first `seen`, in order.
+    pub(crate) fn taken_after(&self, seen: usize) -> Vec<Taken> {
+        self.log.taken()[seen..].to_vec()
+    }
+}
+
+impl Log {
+    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accept(listener: TcpListener, log: Arc<Log>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(serve(stream, log.clone()));
+    }
+}
+
+async fn serve(stream: TcpStream, log: Arc<Log>) {
+    let service = service_fn(|request| {
+        let log = log.clone();
+        async move { Ok::<_, Infallible>(take(request, &log).await) }
+    });
+    // A sender that hangs up early is its own matter: what it sent was not read in full.
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn take(request: Request<Incoming>, log: &Log) -> Response<Empty<Bytes>> {
+    let event_id = request.headers().get("waybill-event-id").and_then(|value| value.to_str().ok());
+    let event_id = event_id.unwrap_or_default().to_owned();
+    let mut answer = Response::new(Empty::new());
+    if request.into_body().collect().await.is_err() {
+        *answer.status_mut() = StatusCode::BAD_REQUEST;
+        return answer;
+    }
+    tokio::time::sleep(log.service_time).await;
+    let status = log.status.load(Ordering::SeqCst);
+    *answer.status_mut() = StatusCode::from_u16(status).expect("a status");
+    log.taken().push(Taken { event_id, answered: Instant::now() });
+    answer
+}
