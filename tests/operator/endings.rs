@@ -6,7 +6,7 @@ use waybill_domain::ending::Disposition;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
 use waybill_domain::redrive::{Reviews, Selection};
-use waybill_service::acts::{ActError, all_open};
+use waybill_service::acts::{ActError, Desk, all_open};
 use waybill_service::endings::carry_out;
 use waybill_service::office::Office as _;
 use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
@@ -37,7 +37,7 @@ fn came_to(world: &World, order: &Order) -> Option<CameTo> {
 }
 
 fn carried_out(world: &World, order: &Order) {
-    world.block(carry_out(&world.ports.ledger, &world.office, &world.clock, order)).unwrap();
+    world.block(carry_out(&world.ports.ledger, &world.desk(), order)).unwrap();
 }
 
 /// That the delivery stands as it was decided, by this order.
@@ -110,7 +110,8 @@ fn whoever_carries_it_out_may_die_at_any_call() {
             let order = order(&world, &key, decision);
             let life = Life::of(calls);
             let (ledger, office) = (Dying(&world.ports.ledger, &life), Dying(&world.office, &life));
-            was_whole = world.block(carry_out(&ledger, &office, &world.clock, &order)).is_ok();
+            let desk = Desk { office: &office, clock: &world.clock, dice: &world.ports.dice };
+            was_whole = world.block(carry_out(&ledger, &desk, &order)).is_ok();
             world.pass(60);
             world.round();
             stands_as_decided(&world.record(&key), &order, decision, &name);

@@ -207,6 +207,30 @@ fn a_run_halts_itself_when_most_of_its_last_outcomes_failed_again() {
 }
 
 #[test]
+fn a_halted_run_that_is_resumed_judges_what_goes_from_then_on() {
+    let world = World::new();
+    let mut keys = many(&world, "acme", 100);
+    // In the order in which they are released: all ended together.
+    keys.sort_by(|a, b| a.delivery_id.cmp(&b.delivery_id));
+    let (first, rest) = keys.split_at(20);
+    for key in first {
+        world.ports.recipient.react(&key.delivery_id, [Reaction::answer(401)]);
+    }
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
+    world.run_for(180);
+    assert!(matches!(world.run_of(&order).standing, Standing::Halted(_)));
+    assert_eq!(states(&world, rest), BTreeMap::from([(State::DeadLettered, 80)]));
+
+    world
+        .block(world.desk().resume(&order.id, &[book("acme")], "maria", "the secret was corrected"))
+        .unwrap();
+    world.run_for(300);
+    assert!(world.run_of(&order).is_finished(), "{:?}", world.run_of(&order).standing);
+    assert_eq!(states(&world, rest), BTreeMap::from([(State::Succeeded, 80)]));
+}
+
+#[test]
 fn c45_a_dead_letter_past_its_deadline_expires_and_is_not_sent() {
     let world = World::new();
     let late = Delivery { deadline: Some(fixture::t(3600)), ..fixture::delivery("acme", "late", "books") };

@@ -17,7 +17,7 @@ use crate::world::{World, book};
 
 fn swept(world: &World) -> SweepReport {
     let (ledger, queue) = (&world.ports.ledger, &world.ports.queue);
-    world.block(sweep(ledger, queue, &world.clock, &world.config_now())).unwrap()
+    world.block(sweep(ledger, queue, &world.clock, &world.config_now(), None)).unwrap()
 }
 
 /// The deliveries that the DLQ tells of, by the time at which they ended.

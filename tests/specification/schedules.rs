@@ -170,7 +170,7 @@ fn a_schedule_owes_what_has_no_delivery_since_it_is_in_force() {
         ),
         ("nothing is missing", [true; 4], None, vec![]),
     ] {
-        let owed = owed(&windows(published), applied_at.map(t));
+        let owed = owed(&windows(published), None, applied_at.map(t));
         let owed: Vec<String> = owed.iter().map(|window| window.day.to_string()).collect();
         assert_eq!(owed, owes, "{says}");
     }

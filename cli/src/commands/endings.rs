@@ -10,7 +10,6 @@ use waybill_service::acts::ActError;
 use waybill_service::endings::{EndingAct, carry_out};
 use waybill_service::office::Office;
 use waybill_service::ports::Ledger;
-use waybill_system::SystemClock;
 
 use super::deliveries::found;
 use super::operator::{Operator, desk};
@@ -82,7 +81,7 @@ async fn end<L: Ledger, O: Office>(
     let act = desk(office).order_ending(record, decision, operator.name()?, why).await?;
     let mut order = act.order().clone();
     if at_once && order.is_open() {
-        carry_out(ledger, office, &SystemClock, &order).await?;
+        carry_out(ledger, &desk(office), &order).await?;
         let gone = || ActError::Unknown(format!("the order {} cannot be read back", order.id));
         order = office.order(&order.book, &order.id).await?.ok_or_else(gone)?;
     }

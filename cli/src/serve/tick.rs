@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::ports::{Clock as _, in_full};
 use waybill_service::reconcile::TickLimits;
@@ -15,6 +16,12 @@ use waybill_service::source::Look;
 use super::secrets::{self, Unusable};
 use super::stop::Stop;
 use super::{ServePorts, Source};
+
+/// How long a round may take: what is left is the next one's.
+const ROUND_AT_MOST: DurationMs = DurationMs::from_secs(50);
+
+/// How long one look at orders may take, so that a round is never late because of a long run.
+const AT_MOST: DurationMs = DurationMs::from_secs(20);
 
 /// How often orders are looked at.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -57,9 +64,10 @@ pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop)
 async fn work(ports: &ServePorts, config: &Config, learned: &Learned, is_due: bool) {
     let ServePorts { ledger, queue, clock, dice, .. } = ports;
     let round = Round { ledger, queue, office: ledger, clock, dice };
+    let limits = TickLimits { until: Some(clock.now().plus(ROUND_AT_MOST)), ..TickLimits::default() };
     let done = match is_due {
-        true => round.run(config, learned, TickLimits::default()).await.map(|_| ()),
-        false => round.orders(config, None).await,
+        true => round.run(config, learned, limits).await.map(|_| ()),
+        false => round.orders(config, Some(clock.now().plus(AT_MOST))).await,
     };
     if let Err(error) = done {
         tracing::error!(error = error.in_full(), "not reconciled: the next round tries again");

@@ -43,6 +43,8 @@ pub enum Act {
     Closed,
     /// A dead letter was resolved: its effect is known to stand.
     Resolved,
+    /// A dead letter that was to be ended was none any more: nothing was ended.
+    NothingEnded,
     /// An act was refused: its operator is not authorised for it.
     Refused,
 }
@@ -63,6 +65,7 @@ impl Act {
             Act::ConfigRolledBack => "config_rolled_back",
             Act::Closed => "closed",
             Act::Resolved => "resolved",
+            Act::NothingEnded => "nothing_ended",
             Act::Refused => "refused",
         }
     }

@@ -111,3 +111,12 @@ impl HoldRule {
 pub fn matching(rules: &[HoldRule], record: &Record) -> Option<HoldReason> {
     rules.iter().find(|rule| rule.matches(record)).map(HoldRule::reason)
 }
+
+/// Whether a hold surely keeps everything of a destination.
+pub fn keeps_all(rules: &[HoldRule], destination: &DestinationName) -> bool {
+    rules.iter().any(|rule| match rule {
+        HoldRule::All => true,
+        HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
+        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run(_) => false,
+    })
+}

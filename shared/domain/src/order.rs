@@ -120,6 +120,9 @@ pub enum Decision {
 pub struct EndingOrder {
     /// Which delivery.
     pub delivery: DeliveryKey,
+    /// Which dead letter of it: the one that ended then.
+    #[serde(with = "crate::time::rfc3339")]
+    pub ended_at: TimeMs,
     /// How.
     pub decision: Decision,
     /// Who decided.

@@ -206,10 +206,15 @@ impl Zone {
 /// What a schedule owes, of `windows` that are closed (the oldest first) and of each whether the ledger
 /// has its delivery: those without one.
 ///
-/// A schedule starts with the first window that it fires for after `applied_at`, when the configuration
-/// in force was applied. An older one is caught up only behind a window that has its delivery: the
-/// schedule was in force by then, whatever was applied since. `None`: it was always in force.
-pub fn owed(windows: &[(Window, bool)], applied_at: Option<TimeMs>) -> Vec<Window> {
+/// A schedule starts with the first window that it fires for after `since`, from when on it is in force
+/// without a gap. Where that is not known, `applied_at` counts, when the configuration in force was
+/// applied; an older window is then caught up only behind one that has its delivery: the schedule was in
+/// force by then, whatever was applied since. Where neither is known it was always in force.
+pub fn owed(windows: &[(Window, bool)], since: Option<TimeMs>, applied_at: Option<TimeMs>) -> Vec<Window> {
+    if let Some(since) = since {
+        let after = windows.iter().filter(|(window, is_published)| !is_published && window.fires_at > since);
+        return after.map(|(window, _)| *window).collect();
+    }
     let mut has_started = false;
     let mut owed = Vec::new();
     for (window, is_published) in windows {

@@ -5,8 +5,10 @@ use waybill_domain::audit::{AUTOMATION, Act, Draft, Entry};
 use waybill_domain::authority::Book;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::ulid;
-use waybill_domain::order::{Order, OrderChange, OrderId, Signed};
+use waybill_domain::order::{Order, OrderBody, OrderChange, OrderId, Signed};
 
+use crate::config::Config;
+use crate::holds::book_of;
 use crate::office::{Entered, Office};
 use crate::ports::{Clock, Cursor, Dice, Page, PortError, PortResult};
 
@@ -121,4 +123,19 @@ pub async fn all_open<O: Office>(office: &O) -> PortResult<Vec<Order>> {
             return Ok(all);
         }
     }
+}
+
+/// Whether an order is about what its book is about. On AWS an operator of one tenant may write orders
+/// of that tenant as they like: what such an order says of others is not believed.
+pub fn is_within_its_book(order: &Order, config: &Config) -> bool {
+    let about = match &order.body {
+        OrderBody::Hold(hold) => book_of(&hold.rule, config),
+        OrderBody::Redrive(run) => run.selection.book(),
+        OrderBody::Ending(ending) => Book::Tenant(ending.delivery.tenant.clone()),
+    };
+    let is_within = order.book == Book::Across || order.book == about;
+    if !is_within {
+        tracing::error!(order = %order.id, book = %order.book, %about, "an order beyond its book is not carried out");
+    }
+    is_within
 }

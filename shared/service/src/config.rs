@@ -76,9 +76,10 @@ pub struct Schedule {
     pub payload: serde_json::Value,
     /// How long ago a missed window may have been fired for.
     pub catch_up: DurationMs,
-    /// Since when it is in force without a gap: what fired before is not owed. `None` where only the
-    /// configuration as a whole is known to have been applied.
-    pub since: Option<TimeMs>,
+    /// Since when it is in force for a tenant without a gap and without another event ID or destination:
+    /// what fired before is not owed. Empty where only the configuration as a whole is known to have been
+    /// applied.
+    pub since: BTreeMap<TenantId, TimeMs>,
 }
 
 impl Schedule {

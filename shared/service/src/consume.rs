@@ -185,7 +185,9 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
                 self.conclude(change, &by).await
             }
             Admission::Claim { attempt, timeout } => match destination {
-                Some(destination) => self.begin(errand, destination, record, attempt, timeout).await,
+                Some(destination) => {
+                    self.begin(errand, destination, record, attempt, timeout, time_left).await
+                }
                 None => Ok(Round::Again),
             },
         }

@@ -4,7 +4,7 @@
 //! asked to. On AWS the reconciler alone does that: operators never write a delivery.
 
 use serde_json::json;
-use waybill_domain::audit::{Act, Draft};
+use waybill_domain::audit::{AUTOMATION, Act, Draft};
 use waybill_domain::authority::Book;
 use waybill_domain::delivery::Record;
 use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
@@ -45,7 +45,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             return Ok(EndingAct::Already(order));
         }
         let delivery = record.delivery.key();
-        let Some(reason) = record.dead_letter_reason() else {
+        let (Some(reason), Some(ended_at)) = (record.dead_letter_reason(), record.ended_at) else {
             let state = record.state;
             let what = match record.disposition {
                 Some(waybill_domain::ending::Disposition::Closed(_)) => "closed already".to_owned(),
@@ -68,7 +68,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             why: Some(signed.why.clone()),
             details: json!({ "destination": record.delivery.destination, "reason": reason }),
         };
-        let body = OrderBody::Ending(EndingOrder { delivery, decision, signed, came_to: None });
+        let body = OrderBody::Ending(EndingOrder { delivery, ended_at, decision, signed, came_to: None });
         let change = Order::place(self.new_id("end")?, book, body);
         match self.enter(draft, Some(&change)).await? {
             true => Ok(EndingAct::Done(change.after)),
@@ -90,7 +90,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         }
         // An older order was for an earlier dead letter: it was released and failed again since.
         let is_of_this = |order: &Order| match &order.body {
-            OrderBody::Ending(ending) => record.ended_at.is_some_and(|at| at <= ending.signed.at),
+            OrderBody::Ending(ending) => record.ended_at == Some(ending.ended_at),
             _ => false,
         };
         // Their own book is what an operator of one tenant may read.
@@ -100,19 +100,32 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     }
 }
 
-/// Carries an order to end a dead letter out.
-pub async fn carry_out<L: Ledger, O: Office, C: Clock>(
+/// Carries an order to end a dead letter out. Where it was none any more, the audit says so, too: its
+/// entry of the order must not be taken for what became of the delivery.
+pub async fn carry_out<L: Ledger, O: Office, C: Clock, D: Dice>(
     ledger: &L,
-    office: &O,
-    clock: &C,
+    desk: &Desk<'_, O, C, D>,
     order: &Order,
 ) -> PortResult<()> {
     let OrderBody::Ending(ending) = &order.body else { return Ok(()) };
-    let came_to = end(ledger, clock, order, ending).await?;
+    let came_to = end(ledger, desk.clock, order, ending).await?;
     let Some(came_to) = came_to else { return Ok(()) };
     let done = OrderBody::Ending(EndingOrder { came_to: Some(came_to), ..ending.clone() });
+    let change = order.becoming(done);
     // Somebody else may have noted the same.
-    office.progress(&order.becoming(done)).await.map(|_| ())
+    if came_to == CameTo::Done {
+        return desk.office.progress(&change).await.map(|_| ());
+    }
+    let draft = Draft {
+        book: order.book.clone(),
+        at: desk.clock.now(),
+        who: AUTOMATION.to_owned(),
+        act: Act::NothingEnded,
+        subject: ending.delivery.delivery_id.to_string(),
+        why: Some("it was not that dead letter any more: it was released or ended meanwhile".to_owned()),
+        details: json!({ "order": order.id }),
+    };
+    desk.enter(draft, Some(&change)).await.map(|_| ())
 }
 
 /// `None` where the record keeps changing: it is tried again.
@@ -129,8 +142,7 @@ async fn end<L: Ledger, C: Clock>(
             return Ok(Some(CameTo::Done));
         }
         // Released and failed again since: that is another dead letter than the one that was decided on.
-        let is_meant = current.dead_letter_reason().is_some()
-            && current.ended_at.is_some_and(|at| at <= ending.signed.at);
+        let is_meant = current.dead_letter_reason().is_some() && current.ended_at == Some(ending.ended_at);
         if !is_meant {
             return Ok(Some(CameTo::NoDeadLetter));
         }

@@ -101,7 +101,7 @@ pub struct Revision {
     pub revision: ConfigRevision,
     /// Who put it in force, when and why.
     pub signed: Signed,
-    /// When each of its schedules first came into force and stayed.
+    /// When each of its schedules came into force for a tenant, and stayed (`name:tenant`).
     #[serde(default)]
     pub schedules: BTreeMap<String, TimeMs>,
 }

@@ -64,13 +64,15 @@ pub(crate) struct Look {
     pub(crate) always: bool,
     /// At how many at most.
     pub(crate) most: usize,
+    /// Until when at most.
+    pub(crate) until: Option<TimeMs>,
 }
 
 impl Look {
     /// By whoever frees a slot.
-    const USUAL: Self = Self { always: false, most: MOST_LOOKED_AT };
+    const USUAL: Self = Self { always: false, most: MOST_LOOKED_AT, until: None };
     /// By whoever is about to send, and must not be kept up.
-    const SHORT: Self = Self { always: false, most: 10 };
+    const SHORT: Self = Self { always: false, most: 10, until: None };
 }
 
 /// A held delivery that goes, and from when on.
@@ -184,7 +186,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             let mut usage = kept.usage.clone();
             usage.release(&finished);
             if found.is_none() && (look.always || usage.is_wanted(now)) && usage.free(budget, now) > 0 {
-                found = Some(self.find(bid, &usage, look.most, certain).await?);
+                found = Some(self.find(bid, &usage, look, certain).await?);
             }
             let going = reserve(bid, &mut usage, found.as_ref(), now);
             let answers = usage.take(budget, &wanted, now, bid.lease());

@@ -105,7 +105,7 @@ impl<O: Office + Revisions, C: Clock, D: Dice> Desk<'_, O, C, D> {
             let revision = Revision {
                 number: before.as_ref().map_or(1, |before| before.number + 1),
                 revision: config.revision.clone(),
-                schedules: schedules(document, before.as_ref(), signed.at),
+                schedules: schedules(document, &old, before.as_ref(), signed.at),
                 signed,
             };
             let draft = draft(&revision, before.as_ref(), act, &diff);
@@ -144,13 +144,37 @@ fn draft(revision: &Revision, before: Option<&Revision>, act: Act, diff: &[Diffe
 /// How many differences an audit entry lists.
 const MOST_IN_AUDIT: usize = 100;
 
-/// Since when each schedule of a document is in force without a gap.
-fn schedules(document: &str, before: Option<&Revision>, now: TimeMs) -> BTreeMap<String, TimeMs> {
+/// Since when each schedule of a document is in force for each of its tenants: without a gap, and with the
+/// same event ID and destination, as another makes other deliveries, of which none was ever owed.
+fn schedules(document: &str, old: &str, before: Option<&Revision>, now: TimeMs) -> BTreeMap<String, TimeMs> {
+    let (was, is) = (jobs(old), jobs(document));
+    let since = |(key, job): (String, String)| {
+        let known =
+            before.and_then(|before| before.schedules.get(&key)).filter(|_| was.get(&key) == Some(&job));
+        let at = known.copied().unwrap_or(now);
+        (key, at)
+    };
+    is.into_iter().map(since).collect()
+}
+
+/// The jobs of a document: which deliveries a schedule makes for a tenant.
+fn jobs(document: &str) -> BTreeMap<String, String> {
     let table = document.parse::<toml::Table>().unwrap_or_default();
-    let names =
-        table.get("schedules").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
-    let since = |name: &String| before.and_then(|before| before.schedules.get(name)).copied();
-    names.map(|name| (name.clone(), since(name).unwrap_or(now))).collect()
+    let mut jobs = BTreeMap::new();
+    for (name, schedule) in table.get("schedules").and_then(toml::Value::as_table).into_iter().flatten() {
+        let setting = |key: &str| schedule.get(key).map(ToString::to_string).unwrap_or_default();
+        let job = format!("{} {}", setting("event_id"), setting("destination"));
+        let tenants = schedule.get("tenants").and_then(toml::Value::as_array).into_iter().flatten();
+        for tenant in tenants.filter_map(toml::Value::as_str) {
+            jobs.insert(schedule_key(name, tenant), job.clone());
+        }
+    }
+    jobs
+}
+
+/// How a revision names a schedule's tenant.
+pub(crate) fn schedule_key(name: &str, tenant: &str) -> String {
+    format!("{name}:{tenant}")
 }
 
 /// Setting by setting, what differs between two documents. What cannot be read has no settings.
@@ -192,18 +216,19 @@ fn flatten(prefix: &str, value: &toml::Value, into: &mut BTreeMap<String, toml::
     }
 }
 
-/// A value as it may be shown and kept: the query of a URL may hold a secret.
+/// A value as it may be shown and kept: the query of a URL may hold a secret, a payload is nobody's to read,
+/// and of what is long it counts that it differs.
 fn said(key: &str, value: &toml::Value) -> String {
-    match value {
+    let text = match value {
         toml::Value::String(text) if key.ends_with("url") => match text.split_once('?') {
             Some((shown, _)) => format!("{shown:?} and a query"),
             None => format!("{text:?}"),
         },
-        // Whole documents: that they differ is what matters here.
-        toml::Value::String(text) if text.len() > LONGEST_SHOWN => {
-            format!("{} bytes, sha256 {}", text.len(), crate::digest::sha256_hex(text.as_bytes()))
-        }
         value => value.to_string(),
+    };
+    match text.len() > LONGEST_SHOWN || key.split('.').any(|part| part == "payload") {
+        true => format!("{} bytes, sha256 {}", text.len(), crate::digest::sha256_hex(text.as_bytes())),
+        false => text,
     }
 }
 

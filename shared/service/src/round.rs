@@ -1,10 +1,10 @@
 //! One round of the reconciler: windows of schedules, what operators ordered, what is due for a look,
 //! what is held, and once an hour the DLQ.
 
-use waybill_domain::order::OrderBody;
+use waybill_domain::order::{Order, OrderBody};
 use waybill_domain::time::{DurationMs, TimeMs};
 
-use crate::acts::{Desk, all_open};
+use crate::acts::{Desk, all_open, is_within_its_book};
 use crate::config::Config;
 use crate::endings;
 use crate::office::Office;
@@ -60,34 +60,67 @@ where
         let half = |until: TimeMs| now.plus(DurationMs::from_ms(until.since(now).as_ms() / 2));
         let of_schedules = ScheduleLimits { until: limits.until.map(half), ..ScheduleLimits::default() };
         let windows = Scheduler { ledger, queue, clock }.tick(config, learned, of_schedules).await;
-        let orders = self.orders(config, limits.until).await;
+        let endings = self.endings(config).await;
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
-        let swept = match is_hour(clock.now()) {
-            true => sweep(ledger, queue, clock, config).await.map(|_| ()),
+        // After what is due, which must not wait for however many are released.
+        let runs = self.runs(config, limits.until).await;
+        let swept = match is_hour(now) {
+            true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
         };
-        Ok(RoundReport { windows, looked: orders.and(swept).and(looked)? })
+        Ok(RoundReport { windows, looked: endings.and(runs).and(swept).and(looked)? })
     }
 
-    /// Carries out what operators ordered.
+    /// Carries out what operators ordered, until `until`.
     pub async fn orders(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
-        let Self { ledger, queue, office, clock, dice } = *self;
-        let releaser = Releaser { ledger, queue, desk: Desk { office, clock, dice } };
-        for order in all_open(office).await? {
-            if until.is_some_and(|until| clock.now() >= until) {
-                return Ok(());
-            }
-            let done = match &order.body {
-                OrderBody::Hold(_) => Ok(()),
-                OrderBody::Redrive(_) => releaser.carry_out(config, &order, until).await,
-                OrderBody::Ending(_) => endings::carry_out(ledger, office, clock, &order).await,
-            };
-            // One order that cannot be carried out must not keep the others from it.
-            if let Err(error) = done {
-                tracing::error!(order = %order.id, book = %order.book, error = error.in_full(), "not carried out");
+        self.endings(config).await?;
+        self.runs(config, until).await
+    }
+
+    async fn endings(&self, config: &Config) -> PortResult<()> {
+        let desk = self.desk();
+        for order in self.open(config).await? {
+            if matches!(order.body, OrderBody::Ending(_)) {
+                noted(&order, endings::carry_out(self.ledger, &desk, &order).await);
             }
         }
         Ok(())
+    }
+
+    /// Every run gets its share of the time, so that none waits behind another.
+    async fn runs(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
+        let Self { ledger, queue, clock, .. } = *self;
+        let releaser = Releaser { ledger, queue, desk: self.desk() };
+        let mut runs = self.open(config).await?;
+        runs.retain(|order| matches!(order.body, OrderBody::Redrive(_)));
+        for (n, order) in runs.iter().enumerate() {
+            let now = clock.now();
+            if until.is_some_and(|until| now >= until) {
+                return Ok(());
+            }
+            let left = (runs.len() - n) as u64;
+            let share = until.map(|until| now.plus(DurationMs::from_ms(until.since(now).as_ms() / left)));
+            noted(order, releaser.carry_out(config, order, share).await);
+        }
+        Ok(())
+    }
+
+    /// The open orders, each by somebody who may order that.
+    async fn open(&self, config: &Config) -> PortResult<Vec<Order>> {
+        let mut orders = all_open(self.office).await?;
+        orders.retain(|order| is_within_its_book(order, config));
+        Ok(orders)
+    }
+
+    fn desk(&self) -> Desk<'_, O, C, D> {
+        Desk { office: self.office, clock: self.clock, dice: self.dice }
+    }
+}
+
+/// One order that cannot be carried out must not keep the others from it.
+fn noted(order: &Order, done: PortResult<()>) {
+    if let Err(error) = done {
+        tracing::error!(order = %order.id, book = %order.book, error = error.in_full(), "not carried out");
     }
 }
 

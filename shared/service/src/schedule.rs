@@ -134,7 +134,7 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
             known.push((*window, is_published));
             tick.learned.insert(key, is_published);
         }
-        for window in owed(&known, schedule.since.or(tick.config.applied_at)) {
+        for window in owed(&known, schedule.since.get(tenant).copied(), tick.config.applied_at) {
             let key = key_of(schedule, tenant, &window);
             // Until it is published, nothing is learned of it.
             tick.learned.remove(&key);

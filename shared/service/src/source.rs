@@ -9,13 +9,16 @@ use std::sync::Arc;
 use futures::lock::Mutex;
 use thiserror::Error;
 use waybill_domain::hold::HoldRule;
+use waybill_domain::identity::TenantId;
+use waybill_domain::order::Order;
 use waybill_domain::time::{DurationMs, TimeMs};
 
-use crate::acts::all_open;
+use crate::acts::{all_open, is_within_its_book};
 use crate::config::Config;
 use crate::config_file::{self, ConfigFault, Rules};
 use crate::office::{Office, Revision, Revisions};
 use crate::ports::{Clock, PortError};
+use crate::revisions::schedule_key;
 
 /// The longest time for which a process may hold what it read: a hold or a stop bites within it.
 pub const LONGEST_HOLD: DurationMs = DurationMs::from_secs(10);
@@ -120,7 +123,7 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
 
     async fn read(&self, before: Option<&Held>) -> Result<(u64, Look), ConfigError> {
         let revision = self.store.in_force().await?.ok_or(ConfigError::None)?;
-        let holds = self.holds().await?;
+        let open = all_open(&self.store).await?;
         let (number, config) = match before.filter(|before| before.number == revision.number) {
             Some(before) => (before.number, before.look.config.clone()),
             None => match (self.parsed(&revision).await, before) {
@@ -138,6 +141,8 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
                 (Err(error), None) => return Err(error),
             },
         };
+        let believed = open.iter().filter(|order| is_within_its_book(order, &config));
+        let holds: Vec<HoldRule> = believed.filter_map(Order::hold_rule).collect();
         let known = before.map(|before| &before.look);
         let is_change = known.is_some_and(|known| known.config.holds != holds);
         let changes_of_holds = known.map_or(0, |known| known.changes_of_holds) + u64::from(is_change);
@@ -146,10 +151,6 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             false => Arc::new(Config { holds, ..Config::clone(&config) }),
         };
         Ok((number, Look { config, changes_of_holds }))
-    }
-
-    async fn holds(&self) -> Result<Vec<HoldRule>, PortError> {
-        Ok(all_open(&self.store).await?.iter().filter_map(|order| order.hold_rule()).collect())
     }
 
     async fn parsed(&self, revision: &Revision) -> Result<Config, ConfigError> {
@@ -162,7 +163,11 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             .map_err(|faults| ConfigError::Faulty { revision: name, faults })?;
         config.applied_at = Some(revision.signed.at);
         for schedule in &mut config.schedules {
-            schedule.since = revision.schedules.get(&schedule.name).copied();
+            let since = |tenant: &TenantId| {
+                let at = revision.schedules.get(&schedule_key(&schedule.name, tenant.as_str()))?;
+                Some((tenant.clone(), *at))
+            };
+            schedule.since = schedule.tenants.iter().filter_map(since).collect();
         }
         Ok(config)
     }

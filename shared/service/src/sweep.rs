@@ -8,7 +8,7 @@ use std::future::Future;
 
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
-use waybill_domain::time::DurationMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::config::Config;
 use crate::ports::{Clock, Ledger, PortResult, Queue, Receipt, Received};
@@ -61,16 +61,17 @@ enum Fate {
     Unknown(&'static str),
 }
 
-/// Sweeps the DLQ once.
+/// Sweeps the DLQ once; from `until` on nothing further is taken.
 pub async fn sweep<L: Ledger, Q: Queue + DeadLetterBox, C: Clock>(
     ledger: &L,
     queue: &Q,
     clock: &C,
     config: &Config,
+    until: Option<TimeMs>,
 ) -> PortResult<SweepReport> {
     let mut report = SweepReport::default();
     let mut kept = Vec::new();
-    while report.looked_at < MOST {
+    while !report.more {
         let messages = queue.take(AT_ONCE, HIDDEN).await?;
         if messages.is_empty() {
             break;
@@ -98,10 +99,13 @@ pub async fn sweep<L: Ledger, Q: Queue + DeadLetterBox, C: Clock>(
                 }
             }
         }
+        report.more = report.looked_at >= MOST || until.is_some_and(|until| clock.now() >= until);
     }
-    report.more = report.looked_at >= MOST;
     for receipt in &kept {
-        queue.show(receipt).await?;
+        // It comes back by itself all the same.
+        if let Err(error) = queue.show(receipt).await {
+            tracing::warn!(error = error.in_full(), "a dead letter stays hidden for a moment");
+        }
     }
     let SweepReport { looked_at, kept, removed, rescued, unknown, more } = report;
     tracing::info!(looked_at, kept, removed, rescued, unknown, more, "swept the DLQ");

@@ -204,10 +204,14 @@ impl Run {
         }
     }
 
-    /// The destination whose turn it is: of those with dead letters left to be judged, the one whose
-    /// next release is due first, if that is before `until`.
-    pub fn next_lane(&self, until: TimeMs) -> Option<(&DestinationName, &Lane)> {
-        let open = self.lanes.iter().filter(|(_, lane)| !lane.done);
+    /// The destination whose turn it is: of those with dead letters left to be judged that nothing holds,
+    /// the one whose next release is due first, if that is before `until`.
+    pub fn next_lane(
+        &self,
+        until: TimeMs,
+        is_held: impl Fn(&DestinationName) -> bool,
+    ) -> Option<(&DestinationName, &Lane)> {
+        let open = self.lanes.iter().filter(|(name, lane)| !lane.done && !is_held(name));
         open.filter(|(_, lane)| lane.next_at.is_none_or(|at| at < until)).min_by_key(|(_, lane)| lane.next_at)
     }
 
@@ -300,6 +304,8 @@ impl Run {
         }
         self.standing = Standing::Running;
         self.sample = None;
+        // What was seen to fail before somebody looked into it says nothing of what goes from here on.
+        self.watched.clear();
         self.outcomes.clear();
     }
 }

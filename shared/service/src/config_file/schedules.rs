@@ -106,7 +106,7 @@ fn read_one(
         event_id: event_id?,
         payload: payload.filter(|_| sound)?,
         catch_up,
-        since: None,
+        since: BTreeMap::new(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use waybill_domain::admit::{Left, SETTLE_MARGIN};
 use waybill_domain::budget::Wanted;
 use waybill_domain::delivery::Record;
 use waybill_domain::destination::Destination;
@@ -51,6 +52,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         record: &Record,
         attempt: AttemptNumber,
         timeout: DurationMs,
+        time_left: DurationMs,
     ) -> PortResult<Round> {
         // Fetched before the claim: a store that cannot give it costs no lease and no attempt.
         let payload = self.ports.ledger.payload(&record.delivery.key()).await?;
@@ -61,9 +63,17 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         };
         let (desk, release) = (&self.ports.desk, self.release());
         let wanted = Wanted { token, delivery: record.delivery.id.clone(), is_redrive: is_redrive(record) };
+        let waited_since = self.ports.clock.now();
         let Some(slot) = release.take(desk, bid, wanted, errand.approach).await? else {
             return self.hold_back(errand, bid, record).await;
         };
+        // Of the time that was judged at admission some has gone by: an attempt must not be cut off.
+        let waited = self.ports.clock.now().since(waited_since);
+        if time_left < timeout.plus(SETTLE_MARGIN).plus(waited) {
+            release.give_back(bid, slot).await;
+            notes::left(record, Left::TimeShort);
+            return Ok(Round::Done(Verdict::Leave { hidden_until: None }));
+        }
         let beginning = Beginning { slot_until: Some(usable_until(&slot)), ..beginning };
         let round = self.attempt(errand, destination, record, beginning).await;
         release.give_back(bid, slot).await;

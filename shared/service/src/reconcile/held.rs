@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use waybill_domain::hold::HoldRule;
+use waybill_domain::hold::keeps_all;
 use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::repair::{HeldRepair, repair_held};
 
@@ -76,7 +76,11 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             && turn.from.is_none()
         {
             let counter = Desk::default().counter(&turn.destination);
-            let look = Look { always: true, most: limits.pages.saturating_mul(limits.page_size) };
+            let look = Look {
+                always: true,
+                most: limits.pages.saturating_mul(limits.page_size),
+                until: limits.until,
+            };
             let going = self.write_usage(&counter, bid, look, &[]).await?;
             let is_full = going.is_empty();
             self.let_go(config, going, report).await;
@@ -194,13 +198,4 @@ fn next_turn(turn: Turn, next: Option<Cursor>, limits: TickLimits, report: &mut 
         return None;
     }
     Some(Turn { from, pages, ..turn })
-}
-
-/// Whether a hold surely keeps everything of the destination.
-fn keeps_all(holds: &[HoldRule], destination: &DestinationName) -> bool {
-    holds.iter().any(|rule| match rule {
-        HoldRule::All => true,
-        HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
-        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run(_) => false,
-    })
 }

@@ -17,6 +17,11 @@ use waybill_domain::time::TimeMs;
 use crate::config::Config;
 use crate::ports::{Catalogue, Cursor, DeadLetterFilter, PortResult};
 
+/// How many deliveries or events one plan may name.
+const MOST_NAMED: usize = 500;
+/// How many groups of destination, reason and fate one run may have.
+const MOST_GROUPS: usize = 500;
+
 /// How many dead letters are read at once.
 pub(super) const PAGE: usize = 100;
 
@@ -69,6 +74,18 @@ impl Plan {
             Some(until) if until <= self.made_at => {}
             Some(_) => return Err(InvalidField::new("selection.until", "is after made_at", rule)),
             None => return Err(InvalidField::new("selection.until", "is missing", rule)),
+        }
+        // A run and its entry in the audit are an item each, of 400 KB at most on DynamoDB.
+        let Selection { deliveries, events, .. } = &self.selection;
+        let most = format!("at most {MOST_NAMED}; make several plans");
+        for (field, count) in [("deliveries", deliveries.len()), ("events", events.len())] {
+            if count > MOST_NAMED {
+                return Err(InvalidField::new(format!("selection.{field}"), format!("names {count}"), most));
+            }
+        }
+        if self.groups.len() > MOST_GROUPS {
+            let rule = format!("at most {MOST_GROUPS}; select a destination or a reason");
+            return Err(InvalidField::new("groups", format!("there are {}", self.groups.len()), rule));
         }
         let Reviews { permanent, ambiguous, beyond_limit } = &self.reviews;
         let reviews = [("permanent", permanent), ("ambiguous", ambiguous), ("beyond_limit", beyond_limit)];

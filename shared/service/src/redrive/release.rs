@@ -6,7 +6,8 @@
 
 use waybill_domain::audit::{AUTOMATION, Act};
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::hold::keeps_all;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::order::{Order, OrderBody, OrderId};
 use waybill_domain::redrive::{Bench, Fate, InHand, OUTCOMES, Run, Standing, judge, outcome_of};
 use waybill_domain::time::{DurationMs, TimeMs};
@@ -15,7 +16,7 @@ use super::plan::{PAGE, cursor, destination_of, filter};
 use crate::acts::{ActError, Desk};
 use crate::config::Config;
 use crate::office::Office;
-use crate::ports::{Catalogue, Clock, Dice, Ledger, PortResult, Queue};
+use crate::ports::{Catalogue, Clock, Dice, Ledger, PortError, PortResult, Queue};
 use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
 
 /// How far ahead releases are made, spread by queue delays: as far as the next tick is away.
@@ -96,7 +97,8 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
         now: TimeMs,
         horizon: TimeMs,
     ) -> PortResult<Option<Box<Run>>> {
-        let Some((destination, lane)) = run.next_lane(horizon) else { return Ok(None) };
+        let is_held = |name: &DestinationName| keeps_all(&config.holds, name);
+        let Some((destination, lane)) = run.next_lane(horizon, is_held) else { return Ok(None) };
         let mut wanted = filter(&run.selection);
         wanted.destination = Some(destination.clone());
         let page = self.ledger.dead_letters(&wanted, PAGE, cursor(lane.from.as_ref()).as_ref()).await?;
@@ -113,13 +115,21 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
     /// Carries out what is in hand, and counts it.
     async fn empty_hand(&self, config: &Config, id: &OrderId, mut run: Box<Run>) -> PortResult<Box<Run>> {
         for held in std::mem::take(&mut run.in_hand) {
-            match self.carry(config, id, &run, &held).await? {
-                Carried::Released(record) => {
+            match self.carry(config, id, &run, &held).await {
+                // One that nobody can read must not keep the others from it.
+                Err(error @ PortError::NeedsPerson { .. }) => {
+                    let delivery = &held.delivery;
+                    tracing::error!(delivery_id = %delivery.delivery_id, tenant = %delivery.tenant,
+                        error = error.in_full(), "not released");
+                    run.tally.blocked += 1;
+                }
+                Err(error) => return Err(error),
+                Ok(Carried::Released(record)) => {
                     run.tally.released += 1;
                     run.watch(&record);
                 }
-                Carried::Expired => run.tally.expired += 1,
-                Carried::Gone => {}
+                Ok(Carried::Expired) => run.tally.expired += 1,
+                Ok(Carried::Gone) => {}
             }
         }
         if run.sample.is_some_and(|sample| run.tally.released >= sample) {
@@ -141,7 +151,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                 }
                 return Ok(Carried::Released(current));
             }
-            if current.state == State::Expired && held.due_at.is_none() {
+            if current.state == State::Expired {
                 hand_over(self.ledger, self.queue, self.desk.clock, &current).await?;
                 return Ok(Carried::Expired);
             }
@@ -191,12 +201,13 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
     async fn halt(&self, order: &Order, noted: &Run) -> PortResult<()> {
         let failed = noted.outcomes.iter().filter(|delivered| !**delivered).count();
         let why = format!("{failed} of its last {OUTCOMES} outcomes failed again");
-        let (signed, outcomes) = (self.desk.sign_automation(&why), noted.outcomes.clone());
+        let signed = self.desk.sign_automation(&why);
         let halt = |run: &mut Run| {
             let is_running = run.standing == Standing::Running;
             if is_running {
                 run.standing = Standing::Halted(signed.clone());
-                run.outcomes.clone_from(&outcomes);
+                run.outcomes.clone_from(&noted.outcomes);
+                run.watched.clone_from(&noted.watched);
             }
             Ok(is_running)
         };

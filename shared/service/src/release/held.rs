@@ -2,19 +2,18 @@
 
 use waybill_domain::budget::{Budget, Usage};
 use waybill_domain::delivery::Record;
-use waybill_domain::envelope::WakeUp;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::repair::{HeldRepair, repair_held};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::config::Config;
-use crate::ports::{Clock, Cursor, Dice, Ledger, Outgoing, PortError, PortResult, Queue};
+use crate::ports::{Clock, Cursor, Dice, Ledger, PortError, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
 use crate::redrive::orders::RESUME_SPREAD;
 use crate::steps::{Landing, hand_over, legal, write};
 
-use super::{Bid, Going, is_redrive};
+use super::{Bid, Going, Look, is_redrive};
 
 /// What is held and may go.
 #[derive(Default)]
@@ -32,7 +31,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         &self,
         bid: Bid<'_>,
         usage: &Usage,
-        most: usize,
+        look: Look,
         certain: &[Record],
     ) -> PortResult<Found> {
         let Bid { config, destination, budget } = bid;
@@ -44,7 +43,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             let page = self.ledger.held(&destination.name, enough.clamp(2, 100), from.as_ref()).await?;
             let of_page = page.items.into_iter().filter(|key| !usage.is_reserved(&key.delivery_id));
             for key in of_page {
-                if looked_at == most {
+                let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
+                if looked_at == look.most || is_over {
                     found.more = true;
                     return Ok(found);
                 }
@@ -109,16 +109,11 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     }
 
     async fn let_one_go(&self, config: &Config, record: &Record, from: TimeMs) -> PortResult<bool> {
-        let (now, window) = (self.clock.now(), self.queue.window());
-        let goes_at = goes_at(record, self.dice, now);
-        let lift = legal(record.lift_not_before(goes_at, now, &config.look_rules(window)))?;
+        let now = self.clock.now();
+        // Its due time moves with the rate, so that nobody wakes it before.
+        let lift = legal(record.lift_not_before(from, now, &config.look_rules(self.queue.window())))?;
         let Landing::Landed(lifted) = write(self.ledger, &lift, |_| false).await? else { return Ok(false) };
-        if from <= now {
-            hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
-        } else {
-            let (body, delay) = (WakeUp::for_next_attempt(&lifted).encode(), from.since(now).min(window));
-            self.queue.send(Outgoing { body, delay }).await?;
-        }
+        hand_over(self.ledger, self.queue, self.clock, &lifted).await?;
         Ok(true)
     }
 }

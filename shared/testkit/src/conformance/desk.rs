@@ -63,7 +63,13 @@ pub fn lifted(order: &Order, at: u64) -> OrderChange {
 /// An order to close a dead letter, not carried out.
 pub fn closing(at: u64) -> OrderBody {
     let delivery = pending_event("evt").delivery.key();
-    OrderBody::Ending(EndingOrder { delivery, decision: Decision::Close, signed: signed(at), came_to: None })
+    OrderBody::Ending(EndingOrder {
+        delivery,
+        ended_at: signed(at).at,
+        decision: Decision::Close,
+        signed: signed(at),
+        came_to: None,
+    })
 }
 
 /// The same order, carried out.
