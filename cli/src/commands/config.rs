@@ -139,7 +139,7 @@ pub(crate) fn locality(allow_local: bool) -> Locality {
 
 /// What would fail at use. On AWS the functions resolve secrets, in an environment of their own and
 /// under their own role: what is set here says nothing of it.
-async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
+pub(super) async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
     match rules.secrets {
         SecretStores::Environment => unusable(config).await.iter().map(ToString::to_string).collect(),
         SecretStores::Aws => Vec::new(),

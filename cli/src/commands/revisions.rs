@@ -10,7 +10,7 @@ use waybill_service::config_file;
 use waybill_service::office::{Revision, Revisions};
 use waybill_service::revisions::{ApplyError, Installed, differences};
 
-use super::config::{DEFAULT_FILE, Unusable, locality, say, text};
+use super::config::{DEFAULT_FILE, Unusable, locality, say, text, warnings};
 use super::operator::{Operator, desk};
 use super::{Globals, why};
 use crate::backend::on_office;
@@ -72,6 +72,10 @@ pub(super) async fn apply(globals: &Globals, arguments: Apply) -> Result<Exit, F
             );
         }
         let installed = desk(office).apply(&document, rules, operator.name()?, &why).await;
+        // As far as this process can see: what counts is the environment of the one that sends.
+        for warning in warnings(&config, rules).await {
+            out::complain(format_args!("warning, as seen from here: {warning}"));
+        }
         installed.map(|installed| told(globals.output, &installed)).map_err(failure)
     })
 }

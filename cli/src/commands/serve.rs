@@ -52,8 +52,8 @@ pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
         None if is_named => return Err(serve::nothing_given(&config_file)),
         given => given,
     };
-    serve::run(Settings { given, config_file, data, listen, locality, concurrency, output: globals.output })
-        .await
+    let (operator, output) = (globals.operator.clone(), globals.output);
+    serve::run(Settings { given, config_file, data, listen, locality, concurrency, operator, output }).await
 }
 
 /// An address and a port. `localhost` is this machine over IPv4; other names are not looked up: a

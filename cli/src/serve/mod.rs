@@ -61,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) locality: Locality,
     /// How many deliveries are worked on at once.
     pub(crate) concurrency: NonZeroUsize,
+    /// Who starts it, if the line says so.
+    pub(crate) operator: Option<String>,
     /// How the starting line is written.
     pub(crate) output: Format,
 }
@@ -101,7 +103,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let rules = Rules::from(settings.locality);
     let desk = Desk { office: &store, clock: &SystemClock, dice: &SystemDice };
     match &settings.given {
-        Some(given) => warnings.extend(start::put_in_force(&desk, given, rules).await?),
+        Some(given) => {
+            warnings.extend(start::put_in_force(&desk, given, rules, settings.operator.as_deref()).await?)
+        }
         None if store.in_force().await?.is_some() => {}
         None => return Err(nothing_given(&settings.config_file)),
     }

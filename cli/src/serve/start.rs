@@ -6,11 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
+use waybill_domain::address::Locality;
 use waybill_domain::audit;
+use waybill_domain::authority::Book;
 use waybill_service::acts::Desk;
 use waybill_service::config::Config;
 use waybill_service::config_file::{self, ConfigFault, Rules};
 use waybill_service::office::{Office, Revision, Revisions};
+use waybill_service::operators::authority_of;
 use waybill_service::ports::{Clock, Dice};
 use waybill_service::revisions::ApplyError;
 
@@ -54,6 +57,7 @@ pub(super) async fn put_in_force<S: Office + Revisions, C: Clock, D: Dice>(
     desk: &Desk<'_, S, C, D>,
     given: &Given,
     rules: Rules,
+    operator: Option<&str>,
 ) -> Result<Option<String>, Failure> {
     let revision = &given.config.revision;
     if let Some(in_force) = desk.office.in_force().await? {
@@ -64,7 +68,11 @@ pub(super) async fn put_in_force<S: Office + Revisions, C: Clock, D: Dice>(
             return Ok(Some(warning(given, &in_force)));
         }
     }
-    match desk.apply(&given.text, rules, &starter(), &reason(&given.file)).await {
+    let by = starter(operator);
+    if let Some(warning) = beyond_authority(desk, given, &by).await? {
+        return Ok(Some(warning));
+    }
+    match desk.apply(&given.text, rules, &by, &reason(&given.file)).await {
         Ok(_) => Ok(None),
         Err(ApplyError::Faulty(faults)) => Err(listed(&given.file, &faults)),
         Err(ApplyError::Act(error)) => Err(Failure::failed(said_once(&error.to_string()))),
@@ -81,9 +89,36 @@ fn warning(given: &Given, in_force: &Revision) -> String {
     )
 }
 
-/// Whoever started this: the user of this machine, if the environment says so.
-fn starter() -> String {
-    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+/// What a person should be warned of where `by` may not change the configuration: nothing is put in force
+/// by a start that `config apply` would not put in force. The attempt is entered.
+async fn beyond_authority<S: Office + Revisions, C: Clock, D: Dice>(
+    desk: &Desk<'_, S, C, D>,
+    given: &Given,
+    by: &str,
+) -> Result<Option<String>, Failure> {
+    let Some(in_force) = desk.office.in_force().await? else { return Ok(None) };
+    let document = desk.office.document(&in_force.revision).await?.unwrap_or_default();
+    // What this version cannot read binds nobody: the file that is given mends it.
+    let Ok(config) = config_file::parse(&document, Locality::AllowLocal) else { return Ok(None) };
+    let refusal = match authority_of(&config, by) {
+        Err(error) => error.to_string(),
+        Ok(authority) => match authority.check(&Book::Across) {
+            Ok(()) => return Ok(None),
+            Err(beyond) => beyond.to_string(),
+        },
+    };
+    desk.enter_refusal(Book::Across, by, "serve", &refusal).await?;
+    let file = given.file.display();
+    Ok(Some(format!(
+        "{file} is not put in force: {by} may not do that ({refusal}); revision {} stays in force",
+        in_force.revision
+    )))
+}
+
+/// Whoever started this: the operator who is named, or the user of this machine, if the environment says so.
+fn starter(operator: Option<&str>) -> String {
+    let of_machine = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let named = operator.map(str::to_owned).into_iter().chain(of_machine);
     named.filter_map(|name| audit::who(&name).ok()).next().unwrap_or_else(|| "serve".to_owned())
 }
 

@@ -29,14 +29,21 @@ pub(crate) fn of_plan(plan: &Plan, saved: Option<&Path>) -> String {
         lines.push("there are none: nothing to start".to_owned());
         return lines.join("\n");
     }
-    let header = ["DESTINATION", "REASON", "COUNT", "A RUN WOULD"];
+    let header = ["DESTINATION", "REASON", "COUNT", "PERHAPS APPLIED", "A RUN WOULD"];
     let rows = plan.groups.iter().map(|group| {
         let fate = match group.fate {
             Fate::Release => "release them".to_owned(),
             Fate::Expire => "expire them: past their deadline, never sent".to_owned(),
             Fate::Blocked(block) => format!("leave them: {}", block.as_str()),
         };
-        [group.destination.to_string(), group.reason.to_string(), group.count.to_string(), fate]
+        let perhaps_applied = group.perhaps_applied.to_string();
+        [
+            group.destination.to_string(),
+            group.reason.to_string(),
+            group.count.to_string(),
+            perhaps_applied,
+            fate,
+        ]
     });
     lines.push(table(header, rows));
     lines.push(String::new());
@@ -44,12 +51,19 @@ pub(crate) fn of_plan(plan: &Plan, saved: Option<&Path>) -> String {
     lines.push(format!(
         "{selected} selected: {released} to release, {expired} past their deadline, {blocked} blocked"
     ));
+    let perhaps_applied: u64 = plan.groups.iter().map(|group| group.perhaps_applied).sum();
+    if perhaps_applied > 0 {
+        lines.push(format!(
+            "{perhaps_applied} may have been applied: a replay has one effect only where the recipient knows their \
+             idempotency-key"
+        ));
+    }
     for (block, count) in blocks(plan) {
         lines.push(format!("  {} ({count}): to release them, {}", block.as_str(), block.remedy()));
     }
     lines.push(match saved {
         Some(file) => format!(
-            "nothing was changed; waybill redrive start {} --rate 20/s --why \"why\" does it",
+            "nothing was changed; waybill redrive start {} --rate 5/s --sample 10 --why \"why\" begins it",
             file.display()
         ),
         None => "nothing was changed; --save FILE keeps the plan, and a run is started from that".to_owned(),
@@ -66,6 +80,7 @@ pub(crate) fn facts(plan: &Plan, saved: Option<&Path>) -> Value {
         "to_release": released,
         "past_deadline": expired,
         "blocked": blocked,
+        "perhaps_applied": plan.groups.iter().map(|group| group.perhaps_applied).sum::<u64>(),
         "blocks": blocks
             .map(|(block, count)| json!({ "block": block.as_str(), "count": count, "lifted_by": block.remedy() }))
             .collect::<Vec<_>>(),

@@ -152,7 +152,7 @@ fn outcomes(Outcomes { delivered, failed, open }: Outcomes) -> String {
     match delivered + failed + open {
         0 => "none to be seen yet".to_owned(),
         all => format!(
-            "of the last {all} released: {delivered} delivered, {failed} failed again, {open} not known yet"
+            "of the last {all} released: {delivered} delivered, {failed} failed at their next attempt, {open} not known yet"
         ),
     }
 }

@@ -11,6 +11,7 @@ use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{ConfigRevision, DestinationName};
 use waybill_domain::order::OrderId;
+use waybill_domain::outcome::Applied;
 use waybill_domain::redrive::{Bench, Fate, Reviews, Selection, judge};
 use waybill_domain::time::TimeMs;
 
@@ -58,6 +59,10 @@ pub struct Group {
     pub fate: Fate,
     /// How many; at least 1.
     pub count: u64,
+    /// How many of them the recipient may have applied already: their last attempt ended so that nobody
+    /// knows. Only its own deduplication then keeps the effect single.
+    #[serde(default)]
+    pub perhaps_applied: u64,
 }
 
 impl Plan {
@@ -131,14 +136,17 @@ pub async fn plan(ledger: &impl Catalogue, config: &Config, wish: Wish, now: Tim
     let Wish { run, by, mut selection, reviews } = wish;
     selection.until = Some(selection.until.map_or(now, |until| until.min(now)));
     let bench = Bench { reviews: &reviews, max_redrives: config.system.max_redrives, now };
-    let mut groups: BTreeMap<(DestinationName, DeadLetterReason, Fate), u64> = BTreeMap::new();
+    let mut groups: BTreeMap<(DestinationName, DeadLetterReason, Fate), (u64, u64)> = BTreeMap::new();
     let mut from = None;
     loop {
         let page = ledger.dead_letters(&filter(&selection), PAGE, from.as_ref()).await?;
         for record in page.items.iter().filter(|record| selection.matches(record)) {
             let Some(reason) = record.dead_letter_reason() else { continue };
             let fate = judge(record, destination_of(config, record), bench);
-            *groups.entry((record.delivery.destination.clone(), reason, fate)).or_default() += 1;
+            let (count, perhaps_applied) =
+                groups.entry((record.delivery.destination.clone(), reason, fate)).or_default();
+            *count += 1;
+            *perhaps_applied += u64::from(is_perhaps_applied(record));
         }
         from = page.next;
         if from.is_none() {
@@ -146,8 +154,13 @@ pub async fn plan(ledger: &impl Catalogue, config: &Config, wish: Wish, now: Tim
         }
     }
     let groups = groups.into_iter();
-    let groups =
-        groups.map(|((destination, reason, fate), count)| Group { destination, reason, fate, count });
+    let groups = groups.map(|((destination, reason, fate), (count, perhaps_applied))| Group {
+        destination,
+        reason,
+        fate,
+        count,
+        perhaps_applied,
+    });
     Ok(Plan {
         run,
         made_at: now,
@@ -157,6 +170,11 @@ pub async fn plan(ledger: &impl Catalogue, config: &Config, wish: Wish, now: Tim
         reviews,
         groups: groups.collect(),
     })
+}
+
+/// Whether its last attempt ended so that nobody knows whether it was applied.
+fn is_perhaps_applied(record: &Record) -> bool {
+    record.last_failure.as_ref().is_some_and(|last| last.failure.applied == Applied::Unknown)
 }
 
 /// What of a selection the ledger can look for.
