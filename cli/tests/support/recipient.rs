@@ -31,14 +31,41 @@ pub(crate) struct Recipient {
 
 impl Recipient {
     pub(crate) fn start(script: Script) -> Self {
+        Self::answering(move |nth, got| {
+            let (status, pause) = script(nth, got);
+            std::thread::sleep(pause);
+            let body = format!("told {nth} \u{1b}[31m");
+            format!(
+                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
+        })
+    }
+
+    /// Answers 500, with every header of the request in the body and these in `location`.
+    pub(crate) fn echoing(located: &'static [&'static str]) -> Self {
+        Self::answering(move |_, got| {
+            let body: String = got.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            let location: Vec<&str> = located.iter().map(|name| got.header(name)).collect();
+            format!(
+                "HTTP/1.1 500 X\r\nlocation: /{}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                location.join("/"),
+                body.len()
+            )
+        })
+    }
+
+    /// Answers with these very bytes.
+    fn answering(answer: impl Fn(usize, &Got) -> String + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/in?key=PATH-SECRET", listener.local_addr().unwrap());
         let got: Arc<Mutex<Vec<Got>>> = Arc::default();
         let kept = got.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let kept = kept.clone();
-                std::thread::spawn(move || serve(stream, &kept, script));
+                let (kept, answer) = (kept.clone(), answer.clone());
+                std::thread::spawn(move || serve(stream, &kept, &*answer));
             }
         });
         Self { url, got }
@@ -56,7 +83,7 @@ impl Recipient {
     }
 }
 
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Got>>, script: Script) -> Option<()> {
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Got>>, answer: &dyn Fn(usize, &Got) -> String) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -76,10 +103,5 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Got>>, script: Script) -> Option<()
         kept.push(got.clone());
         kept.len()
     };
-    let (status, pause) = script(nth, &got);
-    std::thread::sleep(pause);
-    let body = format!("told {nth} \u{1b}[31m");
-    let answer =
-        format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
-    (&stream).write_all(answer.as_bytes()).ok()
+    (&stream).write_all(answer(nth, &got).as_bytes()).ok()
 }
