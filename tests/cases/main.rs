@@ -10,6 +10,7 @@ mod hours;
 mod ledger;
 mod look_ups;
 mod losses;
+mod metrics;
 mod publishing;
 mod schedules;
 mod schemas;
