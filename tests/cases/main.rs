@@ -5,6 +5,7 @@
 //! in `conformance`.
 
 mod budgets;
+mod capacity;
 mod duplicates;
 mod hours;
 mod ledger;

@@ -11,7 +11,8 @@
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
-//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`].
+//! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`];
+//! and what an operator reckons with, [`capacity`].
 
 pub mod fault;
 pub mod time;
@@ -43,3 +44,4 @@ pub mod address;
 pub mod verify;
 pub mod pointer;
 pub mod source;
+pub mod capacity;
