@@ -1,5 +1,7 @@
 //! `GET /metrics` of `waybill serve`, as a Prometheus would scrape it.
 
+#![allow(clippy::unwrap_used, reason = "only tests are built with this")]
+
 mod support;
 
 use std::collections::BTreeSet;

@@ -3,6 +3,8 @@
 //! Each section finds a data file as an operator would: dead letters of several reasons and two tenants,
 //! and a configuration with a history. Words in capitals are what the operator looks up.
 
+#![allow(clippy::unwrap_used, reason = "only tests are built with this")]
+
 mod support;
 
 use std::fs;

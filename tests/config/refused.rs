@@ -108,7 +108,7 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
                (a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\")"],
         ),
         ("timeout = \"61s\"", &["line 5: destinations.d.timeout: is 1m01s (from 100ms to 60s)"]),
-        ("metrics = 1", &["line 5: destinations.d.metrics: is an integer (true or false)"]),
+        ("metrics = 1", &["line 5: destinations.d.metrics: is a number (true or false)"]),
         ("keep_result = \"yes\"", &["line 5: destinations.d.keep_result: is a text (true or false)"]),
         (
             "owner = \"\"",
