@@ -66,7 +66,7 @@ fn work_on_batch(world: &World, batch: &[Message]) -> Vec<Verdict> {
 }
 
 /// So many workers and a reconciler, until the time comes or nothing is left to do.
-struct Crew<'w> {
+pub(crate) struct Crew<'w> {
     world: &'w World,
     workers: usize,
     next_tick: TimeMs,
@@ -75,12 +75,12 @@ struct Crew<'w> {
 }
 
 impl<'w> Crew<'w> {
-    fn of(world: &'w World, workers: usize) -> Self {
+    pub(crate) fn of(world: &'w World, workers: usize) -> Self {
         let at_work = FuturesUnordered::new();
         Self { world, workers, next_tick: world.clock.now(), ticks: Vec::new(), at_work }
     }
 
-    fn work_until(&mut self, end: TimeMs) {
+    pub(crate) fn work_until(&mut self, end: TimeMs) {
         let world = self.world;
         loop {
             if self.next_tick <= world.clock.now() {

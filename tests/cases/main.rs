@@ -5,11 +5,13 @@
 //! in `conformance`.
 
 mod budgets;
+mod capacity;
 mod duplicates;
 mod hours;
 mod ledger;
 mod look_ups;
 mod losses;
+mod metrics;
 mod publishing;
 mod schedules;
 mod schemas;

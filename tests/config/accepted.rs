@@ -26,6 +26,7 @@ fn a_destination_that_says_only_what_it_must_gets_the_defaults() {
     assert_eq!(destination.secrets, [SecretRef::Env("D_SECRET".to_owned())]);
     assert_eq!((destination.owner.as_ref(), destination.keep_result), (None, false));
     assert!(destination.event_types.is_empty() && destination.statuses.is_empty());
+    assert!(config.measured.is_empty());
     assert_eq!(config.system, System::default());
     assert!(config.sources.is_empty());
     assert!(config.producers.is_empty() && config.event_types.is_empty() && config.holds.is_empty());
@@ -50,6 +51,7 @@ timeout = "250ms"
 on_ambiguous = "hold"
 statuses = {{ 404 = "retryable", 503 = "permanent", 304 = "delivered" }}
 keep_result = true
+metrics = true
 
 [policies.slow]
 max_attempts = 3
@@ -77,7 +79,7 @@ rescue_window = "1h"
     assert_eq!(destination.statuses[&404], StatusOverride::Retryable);
     assert_eq!(destination.statuses[&503], StatusOverride::Permanent);
     assert_eq!(destination.statuses[&304], StatusOverride::Delivered);
-    assert!(destination.keep_result);
+    assert!(destination.keep_result && config.measured.contains(&d()));
     let policy = &destination.policy;
     assert_eq!((policy.max_attempts, policy.backoff.factor), (3, 1.5));
     assert_eq!(

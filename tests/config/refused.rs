@@ -10,7 +10,7 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, concurrency, \
-                                rate, on_ambiguous, status_url, statuses, keep_result, schema, headers, gone";
+                                rate, on_ambiguous, status_url, statuses, keep_result, schema, headers, gone, metrics";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -58,7 +58,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
 
 #[test]
 fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
-    let of_a_destination = ["suspend_after = 20", "metrics = true"];
+    let of_a_destination = ["suspend_after = 20"];
     for line in of_a_destination {
         let key = line.split(' ').next().unwrap();
         let expected = format!(
@@ -108,6 +108,7 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
                (a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\")"],
         ),
         ("timeout = \"61s\"", &["line 5: destinations.d.timeout: is 1m01s (from 100ms to 60s)"]),
+        ("metrics = 1", &["line 5: destinations.d.metrics: is a number (true or false)"]),
         ("keep_result = \"yes\"", &["line 5: destinations.d.keep_result: is a text (true or false)"]),
         (
             "owner = \"\"",

@@ -4,6 +4,7 @@ mod admission;
 mod arrows;
 mod budgets;
 mod build;
+mod capacity;
 mod deadlines;
 mod description;
 mod envelopes;

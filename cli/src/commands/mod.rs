@@ -3,6 +3,7 @@
 mod audit;
 mod batches;
 mod beside;
+mod capacity;
 pub(crate) mod config;
 mod dead_letters;
 mod deliveries;
@@ -80,6 +81,8 @@ enum Command {
     /// Who did what, when and why
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Reckon what an outage leaves: backlog, drain time, slack, and what comes first
+    Capacity(capacity::Arguments),
     /// Run an example from end to end against a recipient of its own, and check every promise
     Rehearse(crate::rehearse::Arguments),
     /// Check the configuration, put it in force, and back again
@@ -123,6 +126,7 @@ impl CommandLine {
                 Command::Destinations(command) => destinations::run(&globals, command).await,
                 Command::Probe(arguments) => probe::run(&globals, arguments).await,
                 Command::Audit(command) => audit::run(&globals, command).await,
+                Command::Capacity(arguments) => capacity::run(&globals, &arguments),
                 Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,
             }

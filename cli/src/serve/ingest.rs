@@ -25,6 +25,7 @@ use super::Source;
 use super::body;
 use super::peer::is_on_this_machine;
 use super::room::Room;
+use super::scrape::{self, Scrape};
 use crate::backend::Store;
 
 /// Takes events over HTTP.
@@ -34,6 +35,8 @@ pub(super) struct Ingest {
     pub(super) locality: Locality,
     /// For the bodies of all requests together.
     pub(super) room: Room,
+    /// What the instruments show.
+    pub(super) scrape: Scrape,
 }
 
 impl Ingest {
@@ -44,6 +47,9 @@ impl Ingest {
         request: Request<Incoming>,
     ) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
+        if scrape::is_asked(&head.method, head.uri.path()) {
+            return self.scrape.answer();
+        }
         write(match Route::of(head.method.as_str(), head.uri.path()) {
             Err(answer) => answer,
             Ok(Route::Description) => Answer::description(),

@@ -14,6 +14,7 @@ mod patience;
 mod peer;
 mod poll;
 mod room;
+mod scrape;
 pub(crate) mod secrets;
 mod start;
 mod stop;
@@ -85,6 +86,7 @@ const MOST_BYTES_IN_FLIGHT: usize = 64 << 20;
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     waybill_system::log::start();
+    let scrape = scrape::Scrape::start()?;
     let data = &settings.data;
     if settings.given.is_none() && !data.exists() {
         return Err(nothing_given(&settings.config_file));
@@ -129,9 +131,9 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let patience = Patience::new(SETTLING);
     let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
-    let ticking = tokio::spawn(tick::run(ports, source.clone(), stop.clone()));
+    let ticking = tokio::spawn(tick::run(ports, source.clone(), scrape.clone(), stop.clone()));
     let room = room::Room::of(MOST_BYTES_IN_FLIGHT);
-    let door = ingest::Ingest { store, source, locality: settings.locality, room };
+    let door = ingest::Ingest { store, source, locality: settings.locality, room, scrape };
     let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &warnings);
 

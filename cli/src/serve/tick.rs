@@ -13,6 +13,7 @@ use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
 use waybill_service::source::Look;
 
+use super::scrape::Scrape;
 use super::secrets::{self, Unusable};
 use super::stop::Stop;
 use super::{ServePorts, Source};
@@ -35,7 +36,7 @@ struct Beat {
 }
 
 /// Works until told to stop; a round under way goes on to its end.
-pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop) {
+pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, scrape: Scrape, stop: Stop) {
     let learned = Learned::default();
     let mut last: Option<(Beat, Arc<Config>)> = None;
     loop {
@@ -53,6 +54,8 @@ pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, stop: Stop)
             }
             Err(error) => tracing::error!(error = in_full(&error), "not reconciled: tried again in a moment"),
         }
+        // Whether or not anybody scrapes: what was measured is summed up, not collected.
+        scrape.sum_up();
         tokio::select! {
             () = stop.wait() => return,
             () = tokio::time::sleep(PAUSE) => {}

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod beside;
+pub(crate) mod capacity;
 pub(crate) mod config;
 pub(crate) mod destinations;
 pub(crate) mod escape;

@@ -9,11 +9,12 @@ use waybill_aws::{AwsSecrets, Place};
 use waybill_http::HttpRecipient;
 use waybill_service::desk::Desk;
 use waybill_service::ports::Ports;
-use waybill_system::{SystemClock, SystemDice, log};
+use waybill_system::{SystemClock, SystemDice, emf, log};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     log::start();
+    let metrics = emf::start()?;
     let place = Place::from_environment()?;
     let clients = Clients::load(Limits::default()).await;
     let configuration = &place.configuration(&clients, SystemClock);
@@ -29,7 +30,9 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        Ok(handler::handle(ports, &config, &event.payload, ends_at).await?)
+        let answer = handler::handle(ports, &config, &event.payload, ends_at).await;
+        metrics.flush();
+        Ok(answer?)
     }))
     .await
 }

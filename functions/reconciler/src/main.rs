@@ -8,11 +8,12 @@ use waybill_aws::Place;
 use waybill_aws::clients::{Clients, Limits};
 use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
-use waybill_system::{SystemClock, SystemDice, log};
+use waybill_system::{SystemClock, SystemDice, emf, log};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     log::start();
+    let metrics = emf::start()?;
     let place = Place::from_environment()?;
     let clients = Clients::load(Limits::default()).await;
     let configuration = &place.configuration(&clients, SystemClock);
@@ -23,7 +24,9 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        Ok(handler::handle(round, &config, learned, ends_at).await?)
+        let done = handler::handle(round, &config, learned, ends_at).await;
+        metrics.flush();
+        Ok(done?)
     }))
     .await
 }

@@ -13,7 +13,8 @@
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
 //! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`]; for a
-//! recipient that is tried out, [`probe`].
+//! recipient that is tried out, [`probe`]; and what an
+//! operator reckons with, [`capacity`].
 
 pub mod fault;
 pub mod time;
@@ -47,3 +48,4 @@ pub mod verify;
 pub mod pointer;
 pub mod source;
 pub mod probe;
+pub mod capacity;

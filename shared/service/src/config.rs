@@ -1,6 +1,6 @@
 //! The configuration as the use cases see it: checked, immutable, with a revision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use waybill_domain::authority::Authority;
@@ -25,6 +25,8 @@ pub struct Config {
     pub destinations: BTreeMap<DestinationName, Arc<Destination>>,
     /// Which payloads a destination takes, where it says so.
     pub schemas: BTreeMap<DestinationName, Arc<PayloadSchema>>,
+    /// The destinations that metrics name; all others share one label.
+    pub measured: BTreeSet<DestinationName>,
     /// Who may publish, by name.
     pub producers: BTreeMap<String, Producer>,
     /// Whose webhooks come in, by name.

@@ -24,11 +24,11 @@ use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
 use crate::config::Config;
 use crate::desk::Approach;
 use crate::look_up::ask_then_send;
-use crate::notes;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
 };
 use crate::steps::{Landing, MOST_ROUNDS, hand_over, insist, legal, write};
+use crate::{instruments, notes};
 
 /// A message as it came from the queue.
 #[derive(Debug, Clone, Copy)]
@@ -153,10 +153,12 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         match admission {
             Admission::Acknowledge(why) => {
                 notes::suppressed(record, why);
+                instruments::suppressed(config, record);
                 Ok(Round::Done(Verdict::Acknowledge))
             }
             Admission::RepeatHandOff(why) => {
                 notes::suppressed(record, why);
+                instruments::suppressed(config, record);
                 self.hand_off(record).await
             }
             Admission::Leave(why) => {
@@ -172,17 +174,17 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             Admission::Hold(reason) => {
                 let by = writer();
                 let change = legal(record.hold(&by, Held { reason, since: scene.now }))?;
-                self.conclude(change, &by).await
+                self.conclude(config, record, change, &by).await
             }
             Admission::End(ending) => {
                 let by = writer();
                 let change = legal(record.end(&by, ending, &terms.look))?;
-                self.conclude(change, &by).await
+                self.conclude(config, record, change, &by).await
             }
             Admission::SettleInterrupted => {
                 let by = writer();
                 let change = self.settle_lapsed(record, &terms, &by).await?;
-                self.conclude(change, &by).await
+                self.conclude(config, record, change, &by).await
             }
             Admission::Claim { attempt, timeout } => match destination {
                 Some(destination) => {
@@ -212,11 +214,18 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     }
 
     /// Writes a conclusion that needs no request, then hands off and acknowledges.
-    async fn conclude(&self, change: Change, by: &Writer) -> PortResult<Round> {
+    async fn conclude(
+        &self,
+        config: &Config,
+        before: &Record,
+        change: Change,
+        by: &Writer,
+    ) -> PortResult<Round> {
         let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
         match write(&self.ports.ledger, &change, is_ours).await? {
             Landing::Landed(after) => {
                 notes::decision(&after);
+                instruments::decided(config, before.attempts_made, &after);
                 self.hand_off(&after).await
             }
             Landing::Lost(_) => Ok(Round::Again),
@@ -266,12 +275,13 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         match sending {
             Sending::NotSent(why) => {
                 notes::not_sent(&claimed, attempt, why);
-                self.settle_until_known(*claimed, &by, |record| record.settle_not_sent(&by, why, &terms.look))
-                    .await
+                let settle = |record: &Record| record.settle_not_sent(&by, why, &terms.look);
+                self.settle_until_known(config, *claimed, &by, settle).await
             }
             Sending::Attempted(report) => {
                 notes::attempt(&claimed.delivery.key(), &claim, &report);
-                self.settle_report(*claimed, &claim, &report, &terms, &by).await
+                instruments::attempted(config, &destination.name, &report);
+                self.settle_report(config, *claimed, &claim, &report, &terms, &by).await
             }
         }
     }
@@ -279,6 +289,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     /// Evidence, settle, hand off; and what was acknowledged in time is not lost with its claim.
     async fn settle_report(
         &self,
+        config: &Config,
         claimed: Record,
         claim: &Claim,
         report: &SendReport,
@@ -291,12 +302,14 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             insist(|| self.ports.ledger.add_attempt(&key, attempt)).await?;
         }
         let round = self
-            .settle_until_known(claimed, by, |record| {
+            .settle_until_known(config, claimed, by, |record| {
                 settle(record, report, terms, by, unit).map(|settlement| settlement.change)
             })
             .await?;
         match (round, report.outcome) {
-            (Round::Again, Outcome::Delivered) => self.acknowledge_late(&key, claim, report, terms, by).await,
+            (Round::Again, Outcome::Delivered) => {
+                self.acknowledge_late(config, &key, claim, report, terms, by).await
+            }
             (round, _) => Ok(round),
         }
     }
@@ -306,6 +319,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     /// else → the claim is lost.
     async fn settle_until_known(
         &self,
+        config: &Config,
         claimed: Record,
         by: &Writer,
         settle: impl Fn(&Record) -> Result<Change, IllegalTransition>,
@@ -317,6 +331,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             match insist(|| write(&self.ports.ledger, &change, is_settled_by_us)).await? {
                 Landing::Landed(after) => {
                     notes::decision(&after);
+                    instruments::decided(config, current.attempts_made, &after);
                     return self.hand_off(&after).await;
                 }
                 Landing::Lost(Some(stored)) if has_claim(&stored, by) => current = stored,
@@ -329,6 +344,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
 
     async fn acknowledge_late(
         &self,
+        config: &Config,
         key: &DeliveryKey,
         claim: &Claim,
         report: &SendReport,
@@ -341,6 +357,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             match self.ports.ledger.apply(&change).await {
                 Ok(Applied::Landed) => {
                     notes::decision(change.after());
+                    instruments::ended(config, change.after());
                     break;
                 }
                 // Whether it landed or not shows when the record is loaded again.

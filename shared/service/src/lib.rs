@@ -17,6 +17,7 @@ pub mod ingest;
 pub mod payload_schema;
 mod digest;
 mod notes;
+pub mod instruments;
 mod steps;
 pub mod desk;
 mod look_up;

@@ -17,10 +17,10 @@ use waybill_domain::time::TimeMs;
 use crate::config::Config;
 use crate::digest::sha256_hex;
 use crate::event::Event;
-use crate::notes;
 use crate::payload_schema::PayloadFault;
 use crate::ports::{Clock, Created, Ledger, PortError, Queue};
 use crate::steps::hand_over;
+use crate::{instruments, notes};
 
 /// The ports that publishing needs.
 #[derive(Debug, Clone, Copy)]
@@ -154,14 +154,23 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
 
         let mut published = Vec::with_capacity(records.len());
         for record in records {
-            published.push(self.record(record, &event).await?);
+            published.push(self.record(config, record, &event).await?);
         }
         Ok(published)
     }
 
-    async fn record(&self, record: Record, event: &Event) -> Result<Published, PublishError> {
+    async fn record(
+        &self,
+        config: &Config,
+        record: Record,
+        event: &Event,
+    ) -> Result<Published, PublishError> {
         let (record, repeated) = match self.ledger.create(&record, &event.payload).await? {
-            Created::New => (record, false),
+            Created::New => {
+                // What its schema refuses ends as it begins.
+                instruments::ended(config, &record);
+                (record, false)
+            }
             Created::Exists(stored) => {
                 compare(&record, &stored)?;
                 (*stored, true)

@@ -69,6 +69,8 @@ pub struct TickReport {
     pub raced: usize,
     /// Failed; looked at again later.
     pub failed: usize,
+    /// How long the longest due of what was due for a look had been due; what is held is not late.
+    pub oldest_due: DurationMs,
     /// Whether it stopped at its limits and left the rest to the next tick.
     pub more: bool,
 }
@@ -79,6 +81,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let mut report = TickReport::default();
         self.look_at_due(config, limits, &mut report).await?;
         self.look_at_held(config, limits, &mut report).await?;
+        crate::instruments::looked(report.oldest_due);
         let did = report.woken + report.ended + report.told + report.lifted + report.raced + report.failed;
         if did == 0 && !report.more {
             let TickReport { looked_at, working, held, .. } = report;
@@ -147,6 +150,9 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
         report.looked_at += 1;
         let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        if record.state.is_open() && record.hold.is_none() && record.claim.is_none() {
+            report.oldest_due = report.oldest_due.max(now.since(record.due_at));
+        }
         match repair(&record, minimum_window(config, &record), now) {
             Repair::NotDue => report.raced += 1,
             Repair::Working => {
@@ -169,7 +175,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             },
             Repair::End(ending) => {
                 let by = self.writer(now);
-                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+                self.conclude(config, legal(record.end(&by, ending, &rules))?, &by, report).await?;
             }
         }
         Ok(())
@@ -195,6 +201,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     pub(crate) async fn conclude(
         &self,
+        config: &Config,
         change: Change,
         by: &Writer,
         report: &mut TickReport,
@@ -203,6 +210,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         match write(self.ledger, &change, is_ours).await? {
             Landing::Landed(after) => {
                 report.ended += 1;
+                crate::instruments::ended(config, &after);
                 hand_over(self.ledger, self.queue, self.clock, &after).await
             }
             Landing::Lost(_) => {

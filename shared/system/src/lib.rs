@@ -4,6 +4,8 @@
 
 mod clock;
 mod dice;
+#[cfg(feature = "emf")]
+pub mod emf;
 pub mod log;
 
 pub use clock::SystemClock;

@@ -12,7 +12,12 @@ pub fn start() {
     // Levels by target alone: filters by a span's fields would bring regular expressions along.
     let said = env::var("RUST_LOG").ok().filter(|said| !said.is_empty());
     let filter = said.and_then(|said| said.parse::<Targets>().ok());
-    let filter = filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let filter = filter.unwrap_or_else(|| {
+        // Measured values beyond what an invocation can write: said once in `emf`, not once for each.
+        Targets::new()
+            .with_default(LevelFilter::INFO)
+            .with_target("metrics_cloudwatch_embedded", LevelFilter::OFF)
+    });
     // A log that cannot be written must not end the process: what it says is not worth a delivery.
     let lines = tracing_subscriber::fmt::layer()
         .json()

@@ -11,6 +11,7 @@ use waybill_system::{SystemClock, SystemDice};
 
 use super::super::Source;
 use super::super::room::Room;
+use super::super::scrape::Scrape;
 use super::*;
 
 const CONFIG: &str = "
@@ -31,7 +32,13 @@ async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
     let source = Arc::new(Source::new(store.clone(), rules, SystemClock, LONGEST_HOLD));
     // Read before a caller comes: what is waited for is the caller, and nothing else.
     source.current().await.unwrap();
-    let door = Ingest { store, source, locality: Locality::AllowLocal, room: Room::of(room) };
+    let door = Ingest {
+        store,
+        source,
+        locality: Locality::AllowLocal,
+        room: Room::of(room),
+        scrape: Scrape::of_nothing(),
+    };
     let (ours, theirs) = duplex(64 * 1024);
     let (trigger, stop) = Stop::new();
     tokio::spawn(async move {

@@ -35,8 +35,9 @@ const KEYS: Keys = Keys {
         "schema",
         "headers",
         "gone",
+        "metrics",
     ],
-    later: &["suspend_after", "metrics"],
+    later: &["suspend_after"],
 };
 
 /// The schema that a destination names, if it names one that is good.
@@ -44,6 +45,11 @@ pub(super) fn schema(entry: &Entry<'_, '_>, files: &Files<'_, '_>) -> Option<Pay
     // What is no table is reported where the destination is read.
     let named = entry.get("schema")?;
     files.schema(&named)
+}
+
+/// Whether metrics name it. What is no boolean is reported.
+pub(super) fn is_measured(entry: &Entry<'_, '_>) -> bool {
+    entry.get("metrics").and_then(|written| written.as_bool()).unwrap_or(false)
 }
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);

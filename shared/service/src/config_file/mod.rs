@@ -8,7 +8,7 @@
 //! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
 //! table: `policies`, `destinations`, `producers`, `operators`, `sources` (with `schemes`), `event_types`, `schedules`, `system`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toml::de::DeTable;
@@ -112,11 +112,14 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let policies = policies::read(root);
     let files = files::Files::of(root);
     let mut schemas = BTreeMap::new();
+    let mut measured = BTreeSet::new();
     let mut destinations: BTreeMap<_, Arc<Destination>> = BTreeMap::new();
     let written = root.tables("destinations");
     for entry in &written {
         let schema = destinations::schema(entry, &files);
+        let is_measured = destinations::is_measured(entry);
         if let Some(destination) = destinations::read(entry, &policies, rules) {
+            measured.extend(is_measured.then(|| destination.name.clone()));
             schemas.extend(schema.map(|schema| (destination.name.clone(), Arc::new(schema))));
             destinations.insert(destination.name.clone(), Arc::new(destination));
         }
@@ -141,6 +144,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
         revision,
         destinations,
         schemas,
+        measured,
         producers,
         sources,
         event_types,

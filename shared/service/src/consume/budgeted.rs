@@ -16,11 +16,11 @@ use waybill_domain::transition::Writer;
 
 use crate::config::Config;
 use crate::desk::Approach;
-use crate::notes;
 use crate::ports::{Clock, Dice, Ledger, PortResult, Queue, Recipient};
 use crate::reconcile::Reconciler;
 use crate::release::{Bid, is_redrive, usable_until};
 use crate::steps::{Landing, legal, write};
+use crate::{instruments, notes};
 
 use super::{Beginning, Consumer, Errand, Round, Verdict};
 
@@ -90,6 +90,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             return Ok(Round::Again);
         };
         notes::decision(&held);
+        instruments::decided(errand.config, record.attempts_made, &held);
         if let Err(error) = self.release().reconsider(&self.ports.desk, bid, &held).await {
             tracing::warn!(delivery_id = %held.delivery.id, tenant = %held.delivery.tenant,
                 error = error.in_full(), "held, and left to whoever frees a slot");

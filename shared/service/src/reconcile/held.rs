@@ -150,7 +150,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::End(ending) => {
                 let by = self.writer(now);
-                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+                self.conclude(config, legal(record.end(&by, ending, &rules))?, &by, report).await?;
                 Ok(true)
             }
             HeldRepair::Stay | HeldRepair::Lift => {
@@ -183,7 +183,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             }
             HeldRepair::End(ending) => {
                 let by = self.writer(now);
-                self.conclude(legal(record.end(&by, ending, &rules))?, &by, report).await?;
+                self.conclude(config, legal(record.end(&by, ending, &rules))?, &by, report).await?;
             }
         }
         Ok(())

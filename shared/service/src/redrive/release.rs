@@ -172,6 +172,9 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
             match write(self.ledger, &change, is_ours).await? {
                 Landing::Landed(after) => {
                     crate::notes::decision(&after);
+                    if after.state == State::Expired {
+                        crate::instruments::ended(config, &after);
+                    }
                     hand_over(self.ledger, self.queue, self.desk.clock, &after).await?;
                     return Ok(match after.state {
                         State::Expired => Carried::Expired,

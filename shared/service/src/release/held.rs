@@ -80,7 +80,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 HeldRepair::End(ending) => {
                     let (by, rules) = (self.writer(now), config.look_rules(self.queue.window()));
                     let end = legal(record.end(&by, ending, &rules))?;
-                    self.conclude(end, &by, &mut TickReport::default()).await?;
+                    self.conclude(config, end, &by, &mut TickReport::default()).await?;
                     Ok(None)
                 }
             }

@@ -124,6 +124,7 @@ pub fn event_type(is_odd: bool) -> EventType {
 
 fn config(destinations: Vec<Destination>) -> Config {
     Config {
+        measured: Default::default(),
         revision: ConfigRevision::parse("cfg-1").expect("a revision"),
         destinations: destinations.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect(),
         schemas: BTreeMap::new(),
