@@ -39,9 +39,9 @@ pub(crate) async fn measure() {
         return;
     }
     let machine = machine::described();
-    let installed =
-        Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(folder());
-    assert!(installed.status().expect("npm runs").success(), "BullMQ can be installed");
+    let install = ["ci", "--no-audit", "--no-fund", "--silent"];
+    let installed = Command::new("npm").args(install).current_dir(folder()).status().expect("npm runs");
+    assert!(installed.success(), "BullMQ can be installed");
     let throughput = full_load().await;
     let latency = paced().await;
     crate::report::write("peer", &format!("{machine}\n{throughput}\n{latency}"));

@@ -1,8 +1,11 @@
 //! Redrive runs: planned, sampled, paced, stopped, halted, and never twice.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use waybill_domain::budget::Budget;
 use waybill_domain::delivery::{Delivery, State};
+use waybill_domain::destination::Destination;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::{Order, OrderBody};
 use waybill_domain::redrive::{Fate, Reviews, Selection, Standing};
@@ -388,4 +391,26 @@ fn twenty_five_thousand_dead_letters_are_released_exactly_once_at_their_rate() {
     let per_second = requests_by_second(&world);
     let busiest = per_second.values().max().copied().unwrap_or_default();
     assert!(busiest <= 2 * RATE, "{busiest} in one second at {RATE}/s");
+}
+
+/// Every destination of `serve` has a share of the workers. A slot that is reserved for what goes within a
+/// minute would lapse before it is used, again and again.
+#[test]
+fn what_a_stop_held_comes_back_within_minutes_where_its_destination_has_a_budget() {
+    let mut world = World::new();
+    for destination in world.config.destinations.values_mut() {
+        let budget = Budget::of(Some(16), None);
+        *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+    }
+    let ids = many(&world, "acme", 1_000);
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
+    // Twenty outcomes first; then what the next minute is to send.
+    world.run_for(61);
+    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "look at the first")).unwrap();
+    world.run_for(60);
+    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "they are fine")).unwrap();
+    world.run_for(180);
+    assert_eq!(states(&world, &ids), BTreeMap::from([(State::Succeeded, 1_000)]));
+    assert_eq!(world.ports.recipient.requests().len(), 1_000);
 }

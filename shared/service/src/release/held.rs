@@ -120,7 +120,9 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
 /// Whether to look further.
 fn sort_in(found: &mut Found, trial: &mut Usage, budget: &Budget, record: Record, now: TimeMs) -> bool {
-    if record.due_at > now {
+    // What a stopped run had released goes within the next minute, not now: a slot that is reserved for it
+    // would lie idle, lapse before it comes, and be missing to everybody else.
+    if record.due_at > now || is_of_a_stopped_run(&record) {
         found.due_later.push(record);
         return true;
     }
@@ -154,9 +156,12 @@ pub(super) fn reserve(bid: Bid<'_>, usage: &mut Usage, found: Option<&Found>, no
 /// When a lifted delivery may go at the earliest. What a stopped run had released comes back all at once,
 /// and goes spread over a minute, as it was to go.
 pub(crate) fn goes_at(record: &Record, dice: &impl Dice, now: TimeMs) -> TimeMs {
-    let is_of_a_run = record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped);
-    match is_of_a_run {
+    match is_of_a_stopped_run(record) {
         true => now.plus(DurationMs::from_ms((dice.unit() * RESUME_SPREAD.as_ms() as f64) as u64)),
         false => record.due_at,
     }
+}
+
+fn is_of_a_stopped_run(record: &Record) -> bool {
+    record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped)
 }
