@@ -46,7 +46,7 @@ fn a_plan_counts_by_destination_reason_and_fate_and_changes_nothing() {
 
     let told = office.by(BOSS, &["redrive", "plan"]).out;
     for line in [
-        "d            payload_rejected         1      leave them: permanent",
+        "d            payload_rejected         1      0                leave them: permanent",
         "4 selected: 2 to release, 0 past their deadline, 2 blocked",
         "  permanent (2): to release them, change what its destination's configuration says, or say \
          --permanent-reviewed \"why\"",
@@ -299,9 +299,9 @@ fn a_sample_waits_for_its_review_and_the_rest_follows_with_one_effect_each() {
     office.work_until(|_| status()["last_outcomes"] == json!({ "delivered": 2, "failed": 0, "open": 0 }));
     assert_eq!([&status()["standing"], &status()["released"]], [&json!("sampled"), &json!(2)]);
     let told = office.by(MARIA, &["redrive", "status", id]).out;
-    assert!(
-        told.contains("  outcomes  of the last 2 released: 2 delivered, 0 failed again, 0 not known yet\n")
-    );
+    assert!(told.contains(
+        "  outcomes  of the last 2 released: 2 delivered, 0 failed at their next attempt, 0 not known yet\n"
+    ));
     assert_eq!(mended.effects(), 2);
 
     assert_eq!(office.by(MARIA, &["redrive", "resume", id, "--why", "both arrived"]).code, 0);

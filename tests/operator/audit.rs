@@ -78,6 +78,9 @@ fn what_was_done_to_a_book_shows() {
     ];
     let world = World::new();
     let entries = entered(&world, 4);
+    let forged = entered(&world, 1);
+    assert_eq!(verify(&forged, entries.last()), [(5, Fault::HeadMoved)], "one was added behind the head");
+    assert_eq!(verify(&entries, None), [(4, Fault::HeadMoved)], "the head is missing");
     for (name, tamper, found) in table {
         let mut tampered = entries.clone();
         tamper(&mut tampered);

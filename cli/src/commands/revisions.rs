@@ -121,6 +121,11 @@ pub(super) async fn diff(globals: &Globals, file: &Path) -> Result<Exit, Failure
         Ok(document) => document,
         Err(unusable) => return say(unusable, file, globals.output, "config diff"),
     };
+    // What is refused may hold what nobody should read: a secret where a reference belongs.
+    let rules = super::config::rules(&globals.backend(), locality(true))?;
+    if let Err(faults) = config_file::parse(&document, rules) {
+        return say(Unusable::Faulty(faults), file, globals.output, "config diff");
+    }
     let opened = globals.backend().open().await?;
     let operator = Operator::of(globals, &opened, "config diff").await?;
     operator.check(&opened, &Book::Across).await?;

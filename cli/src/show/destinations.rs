@@ -46,7 +46,7 @@ pub(crate) fn touches(rule: &HoldRule, destination: &DestinationName, tenants: &
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
         HoldRule::Tenant(tenant) | HoldRule::Type { tenant: Some(tenant), .. } => tenants.contains(tenant),
         HoldRule::Type { tenant: None, .. } | HoldRule::All => true,
-        HoldRule::Run(_) => false,
+        HoldRule::Run { .. } => false,
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
         }
         HoldRule::All => "everything".to_owned(),
         HoldRule::Suspended(name) => format!("destination {name}, suspended by automation"),
-        HoldRule::Run(run) => format!("what {run} released"),
+        HoldRule::Run { run, .. } => format!("what {run} released"),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
             "tenant": tenant.as_ref().map(|tenant| tenant.as_str()),
         }),
         HoldRule::All => json!("all"),
-        HoldRule::Run(run) => json!({ "run": run }),
+        HoldRule::Run { run, .. } => json!({ "run": run }),
     };
     let facts = json!({
         "hold": order.id.as_str(),

@@ -59,11 +59,19 @@ fn of_open(record: &Record) -> Outlook {
             HoldReason::Budget => "its destination has as much to do as it may have at once",
         };
         let sentence = format!("it is held since {}: {why}; it costs no attempt meanwhile", held.since);
-        let until = match record.delivery.deadline {
-            Some(deadline) => format!("lift the hold in time: its deadline is {deadline}"),
-            None => "lift the hold when it may go".to_owned(),
+        let until = match (held.reason, record.delivery.deadline) {
+            // It goes by itself as soon as there is room.
+            (HoldReason::Budget, _) => None,
+            (HoldReason::RunStopped, Some(deadline)) => {
+                Some(format!("resume the run in time (waybill redrive resume): its deadline is {deadline}"))
+            }
+            (HoldReason::RunStopped, None) => {
+                Some("resume the run when it may go (waybill redrive resume)".to_owned())
+            }
+            (_, Some(deadline)) => Some(format!("lift the hold in time: its deadline is {deadline}")),
+            (_, None) => Some("lift the hold when it may go".to_owned()),
         };
-        return Outlook { next: sentence, for_you: Some(until) };
+        return Outlook { next: sentence, for_you: until };
     }
     let of = record.attempt_limit;
     let limit = match record.delivery.deadline {

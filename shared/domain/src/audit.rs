@@ -227,6 +227,8 @@ pub enum Fault {
     NotChained,
     /// Entries after this one are missing: the book's head says that there were more.
     CutOff,
+    /// The book's head is missing, or stands at another entry than the last.
+    HeadMoved,
 }
 
 impl Fault {
@@ -237,6 +239,7 @@ impl Fault {
             Fault::Altered => "this entry was altered",
             Fault::NotChained => "this entry does not follow the one before it",
             Fault::CutOff => "the entries after this one are missing",
+            Fault::HeadMoved => "the book's head does not stand at its last entry",
         }
     }
 }
@@ -269,13 +272,16 @@ impl Verification {
         self.last = Some((entry.seq, entry.hash.clone()));
     }
 
-    /// Compares the end with the book's head, and answers everything that was found.
+    /// Compares the end with the book's head, and answers everything that was found. Whoever reads a book
+    /// while it is written to reads the head again, and the entries up to it.
     pub fn finish(mut self, head: Option<&Entry>) -> Vec<Broken> {
         let (seq, hash) = self.last.clone().unwrap_or((0, NOTHING_BEFORE.to_owned()));
-        if head.is_some_and(|head| head.seq > seq) {
-            self.note(seq, Fault::CutOff);
-        } else if head.is_some_and(|head| head.seq == seq && head.hash != hash) {
-            self.note(seq, Fault::Altered);
+        match head {
+            None if seq > 0 => self.note(seq, Fault::HeadMoved),
+            Some(head) if head.digest() != head.hash => self.note(head.seq, Fault::Altered),
+            Some(head) if head.seq > seq => self.note(seq, Fault::CutOff),
+            Some(head) if head.seq < seq || head.hash != hash => self.note(seq, Fault::HeadMoved),
+            None | Some(_) => {}
         }
         self.broken
     }

@@ -72,8 +72,14 @@ pub enum HoldRule {
     All,
     /// All of a destination that automation suspended.
     Suspended(DestinationName),
-    /// Whatever this redrive run released last.
-    Run(String),
+    /// Whatever this redrive run released last, of its own tenant where it has one: another's run may have
+    /// been given the same name.
+    Run {
+        /// Which run.
+        run: String,
+        /// Whose it is; of all tenants where absent.
+        tenant: Option<TenantId>,
+    },
 }
 
 impl HoldRule {
@@ -84,7 +90,7 @@ impl HoldRule {
             HoldRule::Type { .. } => HoldReason::Quarantine,
             HoldRule::All => HoldReason::Gate,
             HoldRule::Suspended(_) => HoldReason::Suspended,
-            HoldRule::Run(_) => HoldReason::RunStopped,
+            HoldRule::Run { .. } => HoldReason::RunStopped,
         }
     }
 
@@ -102,7 +108,10 @@ impl HoldRule {
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
             }
             HoldRule::All => true,
-            HoldRule::Run(run) => record.redrive_run.as_ref() == Some(run),
+            HoldRule::Run { run, tenant } => {
+                record.redrive_run.as_ref() == Some(run)
+                    && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
+            }
         }
     }
 }
@@ -117,6 +126,6 @@ pub fn keeps_all(rules: &[HoldRule], destination: &DestinationName) -> bool {
     rules.iter().any(|rule| match rule {
         HoldRule::All => true,
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
-        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run(_) => false,
+        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run { .. } => false,
     })
 }

@@ -176,7 +176,7 @@ impl Order {
         match &self.body {
             OrderBody::Hold(hold) if hold.lifted.is_none() => Some(hold.rule.clone()),
             OrderBody::Redrive(run) if run.holds_what_it_released() => {
-                Some(HoldRule::Run(self.id.to_string()))
+                Some(HoldRule::Run { run: self.id.to_string(), tenant: self.book.tenant().cloned() })
             }
             _ => None,
         }

@@ -70,6 +70,7 @@ impl Selection {
 
 /// What a reviewer took upon themselves, each with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reviews {
     /// Permanent failures may go although nothing was changed.
     pub permanent: Option<String>,

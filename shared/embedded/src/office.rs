@@ -45,7 +45,7 @@ const BOOK_AFTER: &str = "SELECT book FROM orders WHERE book > ? ORDER BY book L
 pub(crate) const ENTRIES: &str = "
     SELECT book, entry, json_array(seq) FROM audit WHERE book = ? AND seq > ? ORDER BY seq LIMIT ?";
 
-const BOOKS: &str = "SELECT book FROM audit_head ORDER BY book";
+const BOOKS: &str = "SELECT book FROM audit_head UNION SELECT book FROM audit";
 
 /// Where a listing of orders goes on: book, the identifier's digits, the identifier.
 type OrderPlace = (String, String, String);

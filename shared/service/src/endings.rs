@@ -7,7 +7,8 @@ use serde_json::json;
 use waybill_domain::audit::{AUTOMATION, Act, Draft};
 use waybill_domain::authority::Book;
 use waybill_domain::delivery::Record;
-use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
+use waybill_domain::identity::ulid;
+use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody, OrderId};
 
 use crate::acts::{ActError, Desk};
 use crate::office::Office;
@@ -69,10 +70,15 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             details: json!({ "destination": record.delivery.destination, "reason": reason }),
         };
         let body = OrderBody::Ending(EndingOrder { delivery, ended_at, decision, signed, came_to: None });
-        let change = Order::place(self.new_id("end")?, book, body);
-        match self.enter(draft, Some(&change)).await? {
-            true => Ok(EndingAct::Done(change.after)),
-            false => Err(ActError::Refused(format!("{} is there already", change.after.id))),
+        // One order for each dead letter, whoever gives it: of two at once the second finds the first.
+        let id = OrderId::parse(ulid("end", ended_at, &record.delivery.key().to_string()))?;
+        let change = Order::place(id.clone(), book.clone(), body);
+        if self.enter(draft, Some(&change)).await? {
+            return Ok(EndingAct::Done(change.after));
+        }
+        match self.office.order(&book, &id).await? {
+            Some(order) if decided(&order) == Some(decision) => Ok(EndingAct::Already(order)),
+            _ => Err(ActError::Refused(format!("{id} decided on it already, in another way"))),
         }
     }
 
@@ -97,6 +103,14 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         let book = Book::Tenant(record.delivery.tenant.clone());
         let orders = self.office.open_orders_of(&book).await?;
         Ok(orders.into_iter().find(|order| is_such(order) && is_of_this(order)))
+    }
+}
+
+/// What an order decided.
+fn decided(order: &Order) -> Option<Decision> {
+    match &order.body {
+        OrderBody::Ending(ending) => Some(ending.decision),
+        _ => None,
     }
 }
 

@@ -31,7 +31,8 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
             }
             _ => Book::Across,
         },
-        HoldRule::All | HoldRule::Run(_) => Book::Across,
+        HoldRule::All => Book::Across,
+        HoldRule::Run { tenant, .. } => Book::from(tenant.clone()),
     }
 }
 

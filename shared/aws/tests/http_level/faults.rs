@@ -50,10 +50,14 @@ async fn a_throttled_call_is_tried_as_often_as_the_limits_say() {
 
 #[tokio::test]
 async fn what_a_person_must_mend_is_told_at_once_and_with_its_reason() {
-    for code in ["AccessDeniedException", "ValidationException", "ResourceNotFoundException"] {
+    for (code, said) in [
+        ("AccessDeniedException", "AWS does not allow it"),
+        ("ValidationException", "ValidationException"),
+        ("ResourceNotFoundException", "ResourceNotFoundException"),
+    ] {
         let (stub, error) = loading(move || refusal(400, code)).await;
         assert!(matches!(error, PortError::NeedsPerson { port: "ledger", .. }), "{code}");
-        assert!(error.in_full().contains(code), "{}", error.in_full());
+        assert!(error.in_full().contains(said), "{}", error.in_full());
         assert_eq!(stub.count("GetItem"), 1, "{code}");
     }
 }

@@ -104,7 +104,11 @@ impl Plan {
 
     /// How many share a fate.
     pub fn count(&self, fate: impl Fn(Fate) -> bool) -> u64 {
-        self.groups.iter().filter(|group| fate(group.fate)).map(|group| group.count).sum()
+        self.groups
+            .iter()
+            .filter(|group| fate(group.fate))
+            .map(|group| group.count)
+            .fold(0, u64::saturating_add)
     }
 
     /// How many a run would release.
