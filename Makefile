@@ -5,7 +5,7 @@ VENV := .cache/venv
 BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 SEEDS ?= 20000
-BENCHES ?= reconciler redrive serve peer
+BENCHES ?= reconciler redrive serve
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay bench clean
