@@ -4,6 +4,7 @@
 //! before anything of it is done. So a crash or a second reconciler at any point releases nothing twice
 //! and passes nothing over: whoever comes next does the rest of what is in hand.
 
+use futures::future::join_all;
 use waybill_domain::audit::{AUTOMATION, Act};
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::hold::keeps_all;
@@ -21,6 +22,10 @@ use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
 
 /// How far ahead releases are made, spread by queue delays: as far as the next tick is away.
 pub const AHEAD: DurationMs = DurationMs::from_secs(60);
+
+/// How many releases are made at once: each waits for the store, and one after the other they would fall
+/// behind a high rate.
+const TOGETHER: usize = 20;
 
 /// What carrying runs out needs.
 #[derive(Debug, Clone, Copy)]
@@ -114,22 +119,26 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
 
     /// Carries out what is in hand, and counts it.
     async fn empty_hand(&self, config: &Config, id: &OrderId, mut run: Box<Run>) -> PortResult<Box<Run>> {
-        for held in std::mem::take(&mut run.in_hand) {
-            match self.carry(config, id, &run, &held).await {
-                // One that nobody can read must not keep the others from it.
-                Err(error @ PortError::NeedsPerson { .. }) => {
-                    let delivery = &held.delivery;
-                    tracing::error!(delivery_id = %delivery.delivery_id, tenant = %delivery.tenant,
-                        error = error.in_full(), "not released");
-                    run.tally.blocked += 1;
+        let in_hand = std::mem::take(&mut run.in_hand);
+        for together in in_hand.chunks(TOGETHER) {
+            let carrying = together.iter().map(|held| self.carry(config, id, &run, held));
+            for (held, carried) in together.iter().zip(join_all(carrying).await) {
+                match carried {
+                    // One that nobody can read must not keep the others from it.
+                    Err(error @ PortError::NeedsPerson { .. }) => {
+                        let delivery = &held.delivery;
+                        tracing::error!(delivery_id = %delivery.delivery_id, tenant = %delivery.tenant,
+                            error = error.in_full(), "not released");
+                        run.tally.blocked += 1;
+                    }
+                    Err(error) => return Err(error),
+                    Ok(Carried::Released(record)) => {
+                        run.tally.released += 1;
+                        run.watch(&record);
+                    }
+                    Ok(Carried::Expired) => run.tally.expired += 1,
+                    Ok(Carried::Gone) => {}
                 }
-                Err(error) => return Err(error),
-                Ok(Carried::Released(record)) => {
-                    run.tally.released += 1;
-                    run.watch(&record);
-                }
-                Ok(Carried::Expired) => run.tally.expired += 1,
-                Ok(Carried::Gone) => {}
             }
         }
         if run.sample.is_some_and(|sample| run.tally.released >= sample) {
