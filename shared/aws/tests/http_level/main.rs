@@ -7,4 +7,5 @@ mod batches;
 mod faults;
 mod own_writes;
 mod stub;
+mod transactions;
 mod wire;
