@@ -203,6 +203,23 @@ fn a_start_is_reserved_ahead_so_that_the_next_release_has_a_cause() {
 }
 
 #[test]
+fn another_rate_forgets_what_the_old_one_would_have_asked_to_wait_for() {
+    let (slow, fast) = (paced(4, "6/h"), paced(4, "50/s"));
+    let mut usage = Usage::default();
+    let all: Vec<Wanted> = ["a", "b", "c", "d"].map(wanted).into();
+    assert!(usage.take(&slow, &all, T0, LEASE).iter().all(Option::is_some));
+    usage.release(&["a", "b", "c", "d"].map(token));
+    for name in ["e", "f"] {
+        let _ = usage.take(&slow, &[wanted(name)], T0, LEASE);
+        usage.release(&[token(name)]);
+    }
+    assert_eq!(usage.take(&slow, &[wanted("g")], ms(1000), LEASE), [None]);
+    assert!(usage.reserve(&slow, &delivery("h"), false, ms(1000)).is_some_and(|from| from > ms(60_000)));
+    assert!(usage.take(&fast, &[wanted("g")], ms(1001), LEASE)[0].is_some());
+    assert_eq!(usage.reservations(), 0, "the start that lay ten minutes ahead keeps no slot");
+}
+
+#[test]
 fn a_refusal_is_remembered_until_it_cannot_matter_any_more() {
     let mut usage = Usage::default();
     assert!(!usage.is_wanted(T0));

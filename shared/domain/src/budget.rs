@@ -171,6 +171,9 @@ pub struct Usage {
     pace: Pace,
     #[serde(default, skip_serializing_if = "Pace::is_empty")]
     redrive_pace: Pace,
+    /// Under which rate the paces were charged, as microseconds between two starts; 0 before the first.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    spacing_us: i64,
 }
 
 impl Usage {
@@ -184,6 +187,7 @@ impl Usage {
         now: TimeMs,
         lease: DurationMs,
     ) -> Vec<Option<TimeMs>> {
+        self.adapt(budget, now);
         self.drop_lapsed(now);
         let granted: Vec<_> = wanted.iter().map(|one| self.take_one(budget, one, now, lease)).collect();
         if granted.contains(&None) {
@@ -234,6 +238,7 @@ impl Usage {
         is_redrive: bool,
         now: TimeMs,
     ) -> Option<TimeMs> {
+        self.adapt(budget, now);
         self.drop_lapsed(now);
         if self.is_reserved(delivery) || !self.has_slot(budget, is_redrive) {
             return None;
@@ -287,6 +292,17 @@ impl Usage {
         self.slots.len()
     }
 
+    /// Another rate than the one that starts were charged under: what that would have asked to wait for is
+    /// not waited for, and a start that was reserved ahead keeps no slot.
+    fn adapt(&mut self, budget: &Budget, now: TimeMs) {
+        let spacing_us = budget.rate.map_or(0, Rate::spacing_us);
+        if self.spacing_us != 0 && self.spacing_us != spacing_us {
+            (self.pace, self.redrive_pace) = (Pace::default(), Pace::default());
+            self.reserved.retain(|reservation| reservation.from <= now);
+        }
+        self.spacing_us = spacing_us;
+    }
+
     fn drop_lapsed(&mut self, now: TimeMs) {
         self.slots.retain(|slot| slot.until > now);
         self.reserved.retain(|reservation| reservation.until > now);
@@ -302,7 +318,8 @@ impl Usage {
         self.used() < budget.concurrency as usize && (!is_redrive || redrives < budget.redrives())
     }
 
-    fn earliest(&self, budget: &Budget, is_redrive: bool, now: TimeMs) -> TimeMs {
+    /// When the next one may start by the rate, at `now` or later.
+    pub fn earliest(&self, budget: &Budget, is_redrive: bool, now: TimeMs) -> TimeMs {
         let Some(rate) = budget.rate else { return now };
         let any = self.pace.earliest(rate, now);
         if is_redrive { any.max(self.redrive_pace.earliest(rate.half(), now)) } else { any }
@@ -315,6 +332,11 @@ impl Usage {
             self.redrive_pace.charge(rate.half(), at, now);
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_nothing(number: &i64) -> bool {
+    *number == 0
 }
 
 fn micros_of(at: TimeMs) -> i64 {

@@ -127,6 +127,11 @@ fn sort_in(found: &mut Found, trial: &mut Usage, budget: &Budget, record: Record
         return true;
     }
     let is_redrive = is_redrive(&record);
+    // A start that its deadline forbids is nobody's: the reconciler expires it when its time has come.
+    if trial.earliest(budget, is_redrive, now) >= record.limit(now).at {
+        found.more = true;
+        return true;
+    }
     if trial.reserve(budget, &record.delivery.id, is_redrive, now).is_some() {
         found.records.push(record);
         return true;
