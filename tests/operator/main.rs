@@ -2,6 +2,7 @@
 //! audit, revisions; and the DLQ kept true.
 
 mod audit;
+mod crashes;
 mod dying;
 mod endings;
 mod holds;

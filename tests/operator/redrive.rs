@@ -7,22 +7,19 @@ use waybill_domain::budget::Budget;
 use waybill_domain::delivery::{Delivery, State};
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::DeliveryKey;
-use waybill_domain::order::{Order, OrderBody};
+use waybill_domain::order::OrderBody;
 use waybill_domain::redrive::{Fate, Reviews, Selection, Standing};
-use waybill_service::acts::Desk;
-use waybill_service::ports::{Clock as _, Ports};
-use waybill_service::redrive::release::Releaser;
+use waybill_service::ports::Clock as _;
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
 
-use crate::dying::{Dying, Life};
 use crate::world::{EXHAUSTED, REFUSED, World, book, of};
 
-fn many(world: &World, tenant: &str, count: usize) -> Vec<DeliveryKey> {
+pub(crate) fn many(world: &World, tenant: &str, count: usize) -> Vec<DeliveryKey> {
     (0..count).map(|n| world.dead(tenant, &format!("evt-{n:05}"), "books", EXHAUSTED)).collect()
 }
 
-fn states(world: &World, keys: &[DeliveryKey]) -> BTreeMap<State, usize> {
+pub(crate) fn states(world: &World, keys: &[DeliveryKey]) -> BTreeMap<State, usize> {
     let mut counted = BTreeMap::new();
     for key in keys {
         *counted.entry(world.record(key).state).or_default() += 1;
@@ -270,61 +267,6 @@ fn c41_a_delivery_is_released_only_so_often() {
     assert_eq!(world.plan(of("acme"), Reviews::default()).releasable(), 0);
     let reviews = Reviews { beyond_limit: Some("agreed with the customer".to_owned()), ..Reviews::default() };
     assert_eq!(world.plan(of("acme"), reviews).releasable(), 1);
-}
-
-#[test]
-fn a_crash_at_any_call_loses_no_release_and_repeats_none() {
-    const COUNT: usize = 6;
-    let mut calls = 0;
-    loop {
-        let world = World::new();
-        let keys = many(&world, "acme", COUNT);
-        let late = Delivery { deadline: Some(fixture::t(1)), ..fixture::delivery("acme", "late", "books") };
-        let late = world.dead_with(late, EXHAUSTED);
-        world.pass(2);
-        let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
-        let life = Life::of(calls);
-        release_with(&world, &order, &life);
-        let died = life.is_over();
-        world.run_for(900);
-        let name = format!("dead after {calls} calls");
-        assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, COUNT)]), "{name}");
-        assert_eq!(world.record(&late).state, State::Expired, "{name}");
-        assert_eq!(world.ports.recipient.requests().len(), COUNT, "{name}");
-        let run = world.run_of(&order);
-        assert_eq!((run.tally.released, run.tally.expired), (COUNT as u64, 1), "{name}");
-        assert!(run.is_finished(), "{name}");
-        assert_eq!(world.acts(&book("acme")), ["redrive_started by maria"], "{name}");
-        if !died {
-            assert!(calls > 20, "the release made only {calls} calls: the test saw nothing");
-            return;
-        }
-        calls += 1;
-    }
-}
-
-fn release_with(world: &World, order: &Order, life: &Life) {
-    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
-    let (ledger, queue) = (Dying(ledger, life), Dying(queue, life));
-    let office = Dying(&world.office, life);
-    let releaser = Releaser { ledger: &ledger, queue: &queue, desk: Desk { office: &office, clock, dice } };
-    let _ = world.block(releaser.carry_out(&world.config, order, None));
-}
-
-#[test]
-fn two_reconcilers_at_once_release_each_once() {
-    let world = World::new();
-    let keys = many(&world, "acme", 50);
-    world.pass(1);
-    let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
-    // Each begins with the order as it was before the other.
-    for _ in 0..2 {
-        release_with(&world, &order, &Life::of(usize::MAX));
-    }
-    world.run_for(600);
-    assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 50)]));
-    assert_eq!(world.ports.recipient.requests().len(), 50);
-    assert_eq!(world.run_of(&order).tally.released, 50);
 }
 
 #[test]
