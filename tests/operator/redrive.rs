@@ -231,6 +231,27 @@ fn a_halted_run_that_is_resumed_judges_what_goes_from_then_on() {
 }
 
 #[test]
+fn a_sample_that_failed_does_not_halt_what_goes_once_it_was_mended() {
+    let world = World::new();
+    let mut keys = many(&world, "acme", 60);
+    keys.sort_by(|a, b| a.delivery_id.cmp(&b.delivery_id));
+    let (sample, rest) = keys.split_at(20);
+    for key in sample {
+        world.ports.recipient.react(&key.delivery_id, [Reaction::answer(401)]);
+    }
+    world.pass(1);
+    let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", Some(20));
+    world.run_for(180);
+    assert!(matches!(world.run_of(&order).standing, Standing::Sampled(_)));
+    world
+        .block(world.desk().resume(&order.id, &[book("acme")], "maria", "the secret was corrected"))
+        .unwrap();
+    world.run_for(300);
+    assert!(world.run_of(&order).is_finished(), "{:?}", world.run_of(&order).standing);
+    assert_eq!(states(&world, rest), BTreeMap::from([(State::Succeeded, 40)]));
+}
+
+#[test]
 fn c45_a_dead_letter_past_its_deadline_expires_and_is_not_sent() {
     let world = World::new();
     let late = Delivery { deadline: Some(fixture::t(3600)), ..fixture::delivery("acme", "late", "books") };
