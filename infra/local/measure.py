@@ -92,8 +92,9 @@ class Aws:
 
     def __init__(self, document):
         self.document, self.sent, self.lock = document, [], threading.Lock()
-        pointer = {"revision": {"S": "r1"}, "document": {"S": "config/r1.toml"}}
-        self.partitions = {"CONFIG": {"CURRENT": pointer}}
+        signed = {"by": "infra/local/measure.py", "at": "2026-01-01T00:00:00Z", "why": "a measurement"}
+        in_force = json.dumps({"number": 1, "revision": "r1", "signed": signed})
+        self.partitions = {"CONFIG": {"CURRENT": {"number": {"N": "1"}, "in_force": {"S": in_force}}}}
         self.server = Server(self.answer)
 
     def answer(self, method, path, headers, body):
@@ -195,9 +196,9 @@ class Function:
         self.process.wait()
 
 
-def cold_ms(binary, aws):
+def cold_ms(binary, aws, times):
     starts = []
-    for _ in range(STARTS):
+    for _ in range(times):
         function = Function(binary, Runtime(), aws)
         starts.append(function.started)
         function.end()
@@ -221,8 +222,8 @@ def publish(binary, aws, count):
     return aws.sent
 
 
-def consume(binary, aws, bodies):
-    """CPU per record in ms, and the peak memory in MiB, of a warm consumer."""
+def consume(binary, aws, bodies, warm_up):
+    """CPU per record in ms, and the peak memory in MiB, of a consumer after so many batches."""
     runtime = Runtime()
     function = Function(binary, runtime, aws)
 
@@ -232,15 +233,16 @@ def consume(binary, aws, bodies):
         answer = runtime.invoke({"Records": records})
         assert answer == {"batchItemFailures": []}, answer
 
-    for n in range(WARM_UP):
+    end = len(bodies) // BATCH
+    for n in range(warm_up):
         batch(n)
     before = function.cpu_s()
-    for n in range(WARM_UP, WARM_UP + BATCHES):
+    for n in range(warm_up, end):
         batch(n)
     used_ms = (function.cpu_s() - before) * 1000
     peak = function.peak_mib()
     function.end()
-    return used_ms / (BATCHES * BATCH), peak
+    return used_ms / ((end - warm_up) * BATCH), peak
 
 
 def unpack(folder, function, into):
@@ -256,7 +258,10 @@ def unpack(folder, function, into):
 def main():
     parser = argparse.ArgumentParser(description="What a packaged function costs.")
     parser.add_argument("folder", type=Path, help="zips as `make package` leaves them, or built binaries")
-    folder = parser.parse_args().folder.resolve()
+    parser.add_argument("--once", action="store_true", help="one start, one batch: whether it works at all")
+    arguments = parser.parse_args()
+    folder = arguments.folder.resolve()
+    starts, batches, warm_up = (1, 1, 1) if arguments.once else (STARTS, BATCHES, WARM_UP)
     aws = Aws(document(Server(recipient).address))
     with tempfile.TemporaryDirectory() as unpacked:
         print("| function | zip | binary | exec to first poll |\n|---|---|---|---|")
@@ -267,10 +272,10 @@ def main():
                 sys.exit(f"{folder}: there is no {name}")
             binaries[name] = binary
             zipped = f"{packed / 1e6:.2f} MB" if packed else "-"
-            print(f"| {name} | {zipped} | {size / 1e6:.2f} MB | {cold_ms(binary, aws):.1f} ms |")
-        bodies = publish(binaries["ingest"], aws, (WARM_UP + BATCHES) * BATCH)
-        cpu, peak = consume(binaries["consumer"], aws, bodies)
-    print(f"\nconsumer, warm, {BATCHES} batches of {BATCH}: {cpu:.2f} ms of CPU per record, peak {peak:.1f} MiB")
+            print(f"| {name} | {zipped} | {size / 1e6:.2f} MB | {cold_ms(binary, aws, starts):.1f} ms |")
+        bodies = publish(binaries["ingest"], aws, (warm_up + batches) * BATCH)
+        cpu, peak = consume(binaries["consumer"], aws, bodies, warm_up)
+    print(f"\nconsumer, warm, {batches} batches of {BATCH}: {cpu:.2f} ms of CPU per record, peak {peak:.1f} MiB")
     print(f"on {platform.machine()}, {os.cpu_count()} cores, {platform.platform()}")
 
 
