@@ -18,3 +18,4 @@ mod window;
 mod privacy;
 mod static_headers;
 mod probe;
+mod guide;
