@@ -8,7 +8,7 @@ SEEDS ?= 20000
 BENCHES ?= reconciler redrive serve
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference simulate replay bench clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive simulate replay bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an inde
 
 reference: ## Write docs/CLI.md from what the commands say of themselves
 	WAYBILL_WRITE_REFERENCE=1 $(CARGO) test --locked --package waybill --test reference
+
+exhaustive: ## Search every interleaving around one delivery within deeper bounds than the tests do: minutes
+	$(CARGO) test --locked --profile quick --package waybill-tests --test exhaustive -- --ignored --nocapture
 
 simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories

@@ -5,6 +5,7 @@ mod arrows;
 mod budgets;
 mod build;
 mod capacity;
+mod cases;
 mod deadlines;
 mod description;
 mod envelopes;
