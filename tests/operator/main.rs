@@ -7,6 +7,7 @@ mod dying;
 mod endings;
 mod holds;
 mod judging;
+mod pace;
 mod publishing;
 mod redrive;
 mod revisions;

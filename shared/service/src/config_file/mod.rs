@@ -153,6 +153,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
         applied_at: None,
         system,
         holds: Vec::new(),
+        resumed: Vec::new(),
     })
 }
 
