@@ -30,7 +30,7 @@ use waybill_testkit::dice::SeededDice;
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
 use waybill_testkit::scripted::ScriptedRecipient;
 
-const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 [policies.default]
 max_attempts = 3
 
