@@ -96,3 +96,51 @@ fn events_are_published_under_what_is_in_force() {
     let ran = home.run_with(&["publish"], event.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
+
+#[test]
+fn a_rollback_says_of_which_configuration_its_faults_are() {
+    let home = Home::with("http://127.0.0.1:9/in", "");
+    assert_eq!(home.run(&["config", "apply", "--allow-local", "--why", "at home"]).code, 0);
+    home.write(
+        "waybill.toml",
+        document(&home).replace("http://127.0.0.1:9/in", "https://hooks.example.com/in"),
+    );
+    assert_eq!(home.run(&["config", "apply", "--why", "outside"]).code, 0);
+    let first = home.run(&["config", "show", "1", "--output", "json"]).json().remove(0);
+    let back = home.run(&["config", "rollback", "1", "--why", "back home"]);
+    let begin = format!("configuration {} (number 1): line ", text(&first, "config_revision"));
+    assert_eq!((back.code, back.out.as_str()), (2, ""), "{}", back.err);
+    assert!(back.err.lines().all(|line| line.starts_with(&begin)), "{}", back.err);
+    assert!(back.err.contains("destinations.d.url"), "{}", back.err);
+}
+
+#[test]
+fn a_diff_of_a_broken_file_names_its_faults_and_shows_nothing_of_it() {
+    let home = Home::new();
+    assert_eq!(home.run(&["config", "apply", "--why", "the first"]).code, 0);
+    // A secret where a reference belongs.
+    home.write("bad.toml", document(&home).replace("env:D_SECRET", "whsec_SENTINEL"));
+    let diff = home.run(&["config", "diff", "bad.toml"]);
+    assert_eq!((diff.code, diff.out.as_str()), (2, ""));
+    assert!(
+        diff.err.starts_with("bad.toml: line ") && diff.err.contains("destinations.d.secrets"),
+        "{}",
+        diff.err
+    );
+    assert!(!diff.err.contains("SENTINEL"), "{}", diff.err);
+    home.write("bad.toml", "policies = [");
+    let diff = home.run(&["config", "diff", "bad.toml"]);
+    assert_eq!((diff.code, diff.out.as_str()), (2, ""), "{}", diff.err);
+}
+
+#[test]
+fn a_file_that_is_missing_hides_no_other_fault() {
+    let home = Home::new();
+    let faulty = document(&home).replace("timeout = \"2s\"", "timeuot = \"2s\"\nschema = \"none.json\"");
+    home.write("waybill.toml", faulty);
+    let checked = home.run(&["config", "check"]);
+    assert_eq!((checked.code, checked.out.as_str()), (2, ""));
+    let keys: Vec<&str> = checked.err.lines().filter_map(|line| line.split(": ").nth(2)).collect();
+    assert_eq!(keys, ["destinations.d.timeuot", "destinations.d.schema"], "{}", checked.err);
+    assert!(checked.err.contains("\"none.json\": no such file or directory"), "{}", checked.err);
+}

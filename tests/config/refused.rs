@@ -260,6 +260,10 @@ fn an_operator_has_a_name_of_their_own_and_tenants() {
             &["line 5: operators.automation: is automation's own name (a person's or a role's name)"],
         ),
         (
+            "[operators.AutoMation]\ntenants = [\"*\"]",
+            &["line 5: operators.AutoMation: is automation's own name (a person's or a role's name)"],
+        ),
+        (
             "[operators.maria]\ntenants = [\"acme\", \"*\"]",
             &["line 6: operators.maria.tenants[1]: has '*' at byte 0 (1 to 64 of A-Z a-z 0-9 . _ -)"],
         ),

@@ -140,3 +140,29 @@ fn two_schedules_that_could_be_taken_for_each_other_are_refused() {
     assert_eq!(second(&own), Vec::<String>::new());
     assert!(!second(&|text| text.replace("{tenant}:", "acme:")).is_empty(), "the same once it is filled in");
 }
+
+#[test]
+fn a_fault_of_a_pattern_says_in_which_field_it_is() {
+    let rows = [
+        ("61 2 * * *", "minute \"61\""),
+        ("30 25 * * *", "hour \"25\""),
+        ("30 2 0-40 * *", "day of month \"0-40\""),
+        ("30 2 * 13 *", "month \"13\""),
+        ("30 2 * * 9", "day of week \"9\""),
+        ("30 2 * * MOO", "day of week \"MOO\""),
+    ];
+    for (cron, field) in rows {
+        let found = faults(&with("30 2 * * *", cron));
+        assert_eq!(found.len(), 1, "{cron}: {found:?}");
+        let begin = format!("line 6: schedules.nightly.cron: {field}: ");
+        assert!(found[0].starts_with(&begin), "{cron}: {found:?}");
+    }
+}
+
+#[test]
+fn a_destination_that_is_faulty_is_found_fault_with_once() {
+    let text = with("cron", "cron").replace("url = ", "uri = ");
+    let found = faults(&text);
+    assert!(!found.is_empty() && found.iter().all(|fault| fault.contains("destinations.d")), "{found:?}");
+    assert!(found.iter().all(|fault| !fault.contains("schedules.")), "{found:?}");
+}

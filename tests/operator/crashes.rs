@@ -45,7 +45,7 @@ fn a_crash_at_any_call_loses_no_release_and_repeats_none() {
     }
 }
 
-fn release_with(world: &World, order: &Order, life: &Life) {
+pub(crate) fn release_with(world: &World, order: &Order, life: &Life) {
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let (ledger, queue) = (Dying(ledger, life), Dying(queue, life));
     let office = Dying(&world.office, life);

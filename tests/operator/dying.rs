@@ -1,4 +1,5 @@
-//! A process that dies after so many calls: from then on every port is silent.
+//! A process that dies after so many calls: from then on every port is silent; or one whose calls take
+//! their time.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,21 +16,31 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::office::{Entered, Office};
 use waybill_service::ports::{
     Applied, Budgets, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter,
-    KeptUsage, Ledger, Outgoing, Page, PortError, PortResult, Queue, UsageSet,
+    KeptUsage, Ledger, Outgoing, Page, PortError, PortResult, Queue, Receipt, Received, UsageSet,
 };
+use waybill_service::sweep::DeadLetterBox;
+use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue};
 
-/// How many calls are left; shared by the ports of one process.
+/// How many calls are left, and what each takes; shared by the ports of one process.
 #[derive(Debug)]
-pub(crate) struct Life(AtomicUsize);
+pub(crate) struct Life {
+    left: AtomicUsize,
+    pace: Option<(VirtualClock, DurationMs)>,
+}
 
 impl Life {
     pub(crate) fn of(calls: usize) -> Self {
-        Self(AtomicUsize::new(calls))
+        Self { left: AtomicUsize::new(calls), pace: None }
+    }
+
+    /// One without an end, in which each call takes so long.
+    pub(crate) fn slow(clock: &VirtualClock, each: DurationMs) -> Self {
+        Self { pace: Some((clock.clone(), each)), ..Self::of(usize::MAX) }
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.left.load(Ordering::Relaxed) == 0
     }
 
     fn call(&self) -> PortResult<()> {
@@ -38,7 +49,10 @@ impl Life {
             left.set(calls);
             Some(calls.saturating_sub(1))
         };
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        if let Some((clock, each)) = &self.pace {
+            clock.advance(*each);
+        }
+        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         match left.get() {
             0 => Err(PortError::AskLater { port: "ledger", cause: "the process is dead".into() }),
             _ => Ok(()),
@@ -164,6 +178,23 @@ impl Queue for Dying<'_, MemoryQueue> {
     async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
         self.1.call()?;
         self.0.bury(burial).await
+    }
+}
+
+impl DeadLetterBox for Dying<'_, MemoryQueue> {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        self.1.call()?;
+        self.0.take(most, visibility).await
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        self.1.call()?;
+        self.0.remove(receipt).await
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        self.1.call()?;
+        self.0.show(receipt).await
     }
 }
 

@@ -189,6 +189,9 @@ fn an_order_means_the_dead_letter_that_was_decided_on_and_no_later_one() {
         carried_out(&world, &order);
         assert_eq!(world.record(&key), refused_again, "{decision:?}");
         assert_eq!(came_to(&world, &order), Some(CameTo::NoDeadLetter), "{decision:?}");
+        // The entry of the order is not all that a reader finds.
+        let acts = world.acts(&book("acme"));
+        assert_eq!(acts.last().map(String::as_str), Some("nothing_ended by automation"), "{decision:?}");
     }
 }
 
@@ -206,6 +209,9 @@ fn an_order_on_what_was_released_meanwhile_takes_nothing_back() {
     carried_out(&world, &order);
     assert_eq!(world.record(&key), released);
     assert_eq!(came_to(&world, &order), Some(CameTo::NoDeadLetter));
+    // Carried out twice, it is entered once.
+    carried_out(&world, &order);
+    assert_eq!(world.acts(&book("acme")), ["closed by maria", "nothing_ended by automation"]);
     work(&world, 60);
     assert_eq!(world.record(&key).state, State::Succeeded);
 }

@@ -27,7 +27,7 @@ pub(crate) fn states(world: &World, keys: &[DeliveryKey]) -> BTreeMap<State, usi
     counted
 }
 
-fn requests_by_second(world: &World) -> BTreeMap<i64, usize> {
+pub(crate) fn requests_by_second(world: &World) -> BTreeMap<i64, usize> {
     let mut by_second = BTreeMap::new();
     for request in world.ports.recipient.requests() {
         *by_second.entry(request.at.as_unix_s()).or_default() += 1;

@@ -30,7 +30,7 @@ use waybill_testkit::dice::SeededDice;
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
 use waybill_testkit::scripted::ScriptedRecipient;
 
-const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 [policies.default]
 max_attempts = 3
 
@@ -138,8 +138,7 @@ impl World {
     /// The configuration with the holds in force.
     pub(crate) fn config_now(&self) -> Config {
         let open = self.block(all_open(&self.office)).unwrap();
-        let holds = open.iter().filter_map(Order::hold_rule).collect();
-        Config { holds, ..self.config.clone() }
+        self.config.clone().under(&open)
     }
 
     /// Works for so long, with a round every minute.

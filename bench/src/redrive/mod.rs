@@ -3,7 +3,7 @@
 
 mod rows;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::publisher::{self, Addressee, Go};
 use crate::recipient::{Recipient, Taken};
 use crate::report::{count, table};
 use crate::serve::Serve;
-use crate::span::Spans;
+use crate::span::{Ms, Spans};
 
 /// Tenants, their destinations, and how many of their deliveries are dead letters. The first is redriven.
 const DEAD: [(Addressee, u64); 3] = [
@@ -67,6 +67,7 @@ pub(crate) async fn measure() {
     let (live, run) = tokio::join!(live, run);
     let with_run = latencies(&recipient, &live, seen + live.len() + DEAD[0].1 as usize).await;
     assert_eq!(before, rows::digest(&serve.data(), &others), "no row of another tenant was changed");
+    print_timeline(&recipient.taken_after(seen), &live);
     crate::report::write("redrive", &format!("{machine}\n{}", written(&run, &alone, &with_run)));
 }
 
@@ -149,6 +150,28 @@ fn by_second(redriven: &[Taken]) -> Vec<u64> {
     let mut counts: Vec<u64> = counts.into_values().collect();
     counts.sort_unstable();
     counts
+}
+
+/// Second by second, for whoever looks for the cause of a figure.
+fn print_timeline(taken: &[Taken], live: &HashMap<String, Instant>) {
+    let Some(begin) = live.values().min() else { return };
+    let mut seconds: BTreeMap<u64, (u64, u64, Duration)> = BTreeMap::new();
+    for Taken { event_id, answered } in taken {
+        let meant = live.get(event_id);
+        let at = meant.unwrap_or(answered).saturating_duration_since(*begin).as_secs();
+        let (redriven, lively, longest) = seconds.entry(at).or_default();
+        match meant {
+            None => *redriven += 1,
+            Some(meant) => {
+                *lively += 1;
+                *longest = answered.saturating_duration_since(*meant).max(*longest);
+            }
+        }
+    }
+    println!("second: redriven, live, longest of the live");
+    for (at, (redriven, lively, longest)) in seconds {
+        println!("{at}: {redriven}, {lively}, {}", Ms::from(longest));
+    }
 }
 
 fn written(seen: &Seen, alone: &Spans, with_run: &Spans) -> String {

@@ -148,23 +148,32 @@ pub(super) async fn warnings(config: &Config, rules: Rules) -> Vec<String> {
 
 /// The configuration in `file`, or why there is none to be used.
 pub(super) fn read(file: &Path, rules: Rules) -> Result<Config, Unusable> {
-    config_file::parse(&text(file)?, rules).map_err(Unusable::Faulty)
+    let text = own_text(file)?;
+    config_file::parse_with_files(&text, |name| beside(file, name), rules).map_err(Unusable::Faulty)
 }
 
 /// What `file` says, with the files beside it that it names: one text, as it is applied.
 pub(crate) fn text(file: &Path) -> Result<String, Unusable> {
+    config_file::bundle(&own_text(file)?, |name| beside(file, name)).map_err(Unusable::Faulty)
+}
+
+/// What a file says that the configuration names, which stands beside it.
+fn beside(file: &Path, name: &str) -> Result<String, String> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    std::fs::read_to_string(folder.join(name)).map_err(|error| in_words(&error))
+}
+
+/// What `file` itself says.
+fn own_text(file: &Path) -> Result<String, Unusable> {
     let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         Unusable::Unread(format!("line {line}: is not UTF-8"))
-    })?;
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let beside = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| in_words(&error));
-    config_file::bundle(&text, beside).map_err(Unusable::Faulty)
+    })
 }
 
 impl Unusable {

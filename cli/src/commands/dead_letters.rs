@@ -1,15 +1,17 @@
 //! `waybill dead-letters summary` and `list`; `close` and `resolve` stand in [`endings`].
 
+use waybill_domain::authority::Book;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::Decision;
 use waybill_domain::outcome::FailureClass;
 use waybill_service::ports::{Catalogue, DeadLetterFilter};
+use waybill_service::sweep::unknown_copies;
 
 use super::listing::{PAGE, Rows};
 use super::operator::Operator;
-use super::{Globals, destination, endings, refused, tenant};
+use super::{Globals, destination, endings, known, refused, tenant};
 use crate::backend::on_store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -36,6 +38,8 @@ pub(crate) enum Command {
         #[arg(long, value_parser = reason)]
         reason: Option<DeadLetterReason>,
     },
+    /// Copies in the dead-letter queue that belong to no delivery: they stay until somebody removes them
+    Unknown,
     /// End dead letters with which nothing will be done
     Close(endings::Which),
     /// End dead letters whose effect is known to stand: they succeeded
@@ -58,6 +62,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let filter = DeadLetterFilter { tenant, destination, reason, ended_before: None };
             on_store!(opened, |ledger, _| list(ledger, globals, &operator, &filter).await)
         }
+        Command::Unknown => unknown(globals).await,
         Command::Close(which) => endings::run(globals, which, Decision::Close).await,
         Command::Resolve { applied: _, which } => endings::run(globals, which, Decision::Resolve).await,
     }
@@ -68,10 +73,30 @@ async fn summary(globals: &Globals, tenant: Option<&TenantId>) -> Result<Exit, F
     let operator = Operator::of(globals, &opened, "dead-letters summary").await?;
     let tenant = operator.tenant(&opened, tenant).await?;
     let groups = on_store!(opened, |ledger, _| ledger.dead_letter_summary(tenant.as_ref()).await)?;
+    if groups.is_empty() {
+        known::check(&operator, tenant.as_ref(), None)?;
+    }
     match globals.output {
         Format::Json => groups.iter().for_each(|group| out::json(&facts::of_group(group))),
         Format::Table if groups.is_empty() => out::complain("no dead letters"),
         Format::Table => out::line(table::of_groups(&groups)),
+    }
+    Ok(Exit::Done)
+}
+
+async fn unknown(globals: &Globals) -> Result<Exit, Failure> {
+    let opened = globals.backend().open().await?;
+    let operator = Operator::of(globals, &opened, "dead-letters unknown").await?;
+    // Whose they are, nobody can say.
+    operator.check(&opened, &Book::Across).await?;
+    let (copies, more) = on_store!(opened, |ledger, queue| unknown_copies(ledger, queue).await)?;
+    match globals.output {
+        Format::Json => copies.iter().for_each(|copy| out::json(&facts::of_unknown_copy(copy))),
+        Format::Table if copies.is_empty() => out::complain("every copy in the dead-letter queue is known"),
+        Format::Table => out::line(table::of_unknown_copies(&copies)),
+    }
+    if more {
+        out::complain("only the first thousand copies that are visible were looked at");
     }
     Ok(Exit::Done)
 }
@@ -91,8 +116,8 @@ async fn list(
             break;
         }
     }
-    rows.finish("no dead letters");
-    Ok(Exit::Done)
+    let DeadLetterFilter { tenant, destination, .. } = filter;
+    rows.finish("no dead letters", || known::check(operator, tenant.as_ref(), destination.as_ref()))
 }
 
 pub(super) fn reason(text: &str) -> Result<DeadLetterReason, String> {

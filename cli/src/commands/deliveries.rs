@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use waybill_domain::delivery::{Record, State};
+use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger, PortResult};
@@ -11,7 +12,7 @@ use super::beside::{acts_about, replay};
 use super::listing::{PAGE, Rows};
 use super::operator::Operator;
 use super::owners::Owners;
-use super::{Globals, delivery_id, destination, moment, refused, tenant};
+use super::{Globals, delivery_id, destination, known, moment, refused, tenant};
 use crate::backend::{Opened, on_store};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -31,9 +32,10 @@ pub(crate) enum Command {
         /// Only those to this destination
         #[arg(long, value_parser = destination)]
         destination: Option<DestinationName>,
-        /// Only those in this state: pending, retryable, succeeded, dead_lettered, expired
+        /// Only those in this state: pending, retryable, succeeded, dead_lettered, expired; or held, which
+        /// are pending or retryable, by destination and earliest deadline
         #[arg(long, value_parser = state)]
-        state: Option<State>,
+        state: Option<Wanted>,
         /// Only those first queued since this time (RFC 3339), or within this span (24h)
         #[arg(long, value_parser = moment)]
         since: Option<TimeMs>,
@@ -58,8 +60,11 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List { tenant, destination, state, since } => {
             let operator = Operator::of(globals, &opened, "deliveries list").await?;
             let tenant = operator.tenant(&opened, tenant.as_ref()).await?;
-            let filter = Filter { tenant, destination, state, since };
-            on_store!(opened, |ledger, _| list(ledger, globals, &operator, &filter).await)
+            let filter = Filter { tenant, destination, state: state.and_then(Wanted::state), since };
+            on_store!(opened, |ledger, _| match state {
+                Some(Wanted::Held) => held(ledger, globals, &operator, &filter).await,
+                _ => list(ledger, globals, &operator, &filter).await,
+            })
         }
         Command::Show { id, tenant, config } => {
             let operator = Operator::of(globals, &opened, "deliveries show").await?;
@@ -84,8 +89,69 @@ async fn list(
             break;
         }
     }
-    rows.finish("no deliveries");
-    Ok(Exit::Done)
+    rows.finish("no deliveries", || {
+        known::check(operator, filter.tenant.as_ref(), filter.destination.as_ref())
+    })
+}
+
+/// By the index of what is held, so that it costs as much as there is held, whatever else there is.
+async fn held(
+    store: &impl Ledger,
+    globals: &Globals,
+    operator: &Operator,
+    filter: &Filter,
+) -> Result<Exit, Failure> {
+    if !operator.may_read_across() {
+        return Err(Failure::refused(
+            "deliveries list --state held is refused: what is held stands by destination, for operators across \
+             tenants; pending and retryable show which of a tenant's are held",
+        ));
+    }
+    let mut rows = Rows::new(globals, operator, table::of_records);
+    let is_meant = |record: &Record| {
+        let delivery = &record.delivery;
+        filter.tenant.as_ref().is_none_or(|tenant| *tenant == delivery.tenant)
+            && filter.since.is_none_or(|since| delivery.first_queued_at >= since)
+    };
+    each_held(store, operator, filter.destination.as_ref(), |record| {
+        let records = Some(record).filter(|record| is_meant(record)).into_iter().collect();
+        rows.take(records)
+    })
+    .await?;
+    rows.finish("nothing is held", || {
+        known::check(operator, filter.tenant.as_ref(), filter.destination.as_ref())
+    })
+}
+
+/// Every held delivery that the operator may know of, destination by destination, earliest deadline first,
+/// until `look` wants no more.
+pub(super) async fn each_held(
+    store: &impl Ledger,
+    operator: &Operator,
+    destination: Option<&DestinationName>,
+    mut look: impl FnMut(Record) -> bool,
+) -> Result<(), Failure> {
+    let names = match destination {
+        Some(name) => vec![name.clone()],
+        None => store.held_destinations().await?,
+    };
+    for name in names {
+        let mut from = None;
+        loop {
+            let page = store.held(&name, PAGE, from.as_ref()).await?;
+            for key in page.items.iter().filter(|key| operator.may_see(&key.tenant)) {
+                let record = store.load(key).await?.filter(|record| record.hold.is_some());
+                if record.is_some_and(|record| !look(record)) {
+                    return Ok(());
+                }
+            }
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn show(
@@ -161,6 +227,28 @@ async fn with_id(
     Ok(found)
 }
 
-fn state(text: &str) -> Result<State, String> {
-    State::parse("state", text).map_err(refused)
+/// What `--state` says: a state of the record, or that a hold keeps it back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted {
+    In(State),
+    Held,
+}
+
+impl Wanted {
+    const fn state(self) -> Option<State> {
+        match self {
+            Wanted::In(state) => Some(state),
+            Wanted::Held => None,
+        }
+    }
+}
+
+fn state(text: &str) -> Result<Wanted, String> {
+    if text == "held" {
+        return Ok(Wanted::Held);
+    }
+    State::parse("state", text).map(Wanted::In).map_err(|invalid| {
+        let rule = format!("{}, or held", invalid.rule);
+        refused(InvalidField { rule, ..invalid })
+    })
 }

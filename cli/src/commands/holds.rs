@@ -7,17 +7,18 @@ use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
 use waybill_service::acts::all_open;
-use waybill_service::config::Config;
 use waybill_service::holds::{HoldAct, book_of};
 use waybill_service::office::Office;
+use waybill_service::ports::{Catalogue as _, Filter, Ledger};
 
+use super::deliveries::each_held;
 use super::operator::{Operator, desk};
 use super::redrive::orders_of;
-use super::{Globals, destination, tenant, why};
-use crate::backend::on_office;
+use super::{Globals, destination, known, tenant, why};
+use crate::backend::{Opened, on_office, on_store};
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
-use crate::show::orders;
+use crate::show::orders::{self, HeldCounts};
 
 /// What can be done about holds.
 #[derive(Debug, clap::Subcommand)]
@@ -88,7 +89,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List { all } => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "hold list").await?;
-            on_office!(opened, |_, office| list(globals.output, office, &operator, all).await)
+            on_office!(opened, |ledger, office| list(globals.output, ledger, office, &operator, all).await)
         }
     }
 }
@@ -104,21 +105,25 @@ async fn add(
     let What { destination, tenant, event_type, all } = what;
     let rule = match (destination, event_type) {
         (Some(name), _) => {
-            let is_known = |config: &Config| {
-                let known = config.destinations.get(&name);
-                known.is_some_and(|known| known.tenants.iter().any(|tenant| operator.may_see(tenant)))
-            };
-            if !is_known(operator.config()?) {
-                return Err(Failure::failed(format!("there is no destination {name}")));
-            }
+            known::check_destination(operator.config()?, &operator, &name)?;
             HoldRule::Destination(name)
         }
         (None, Some(types)) => {
             let tenant = operator.tenant(&opened, tenant.as_ref()).await?;
+            on_store!(opened, |ledger, _| {
+                known::check_type(ledger, &operator, tenant.as_ref(), &types).await
+            })?;
+            if let Some(tenant) = &tenant {
+                check_tenant(&opened, &operator, tenant).await?;
+            }
             HoldRule::Type { types, payload_version, tenant }
         }
         (None, None) => match tenant {
-            Some(tenant) => HoldRule::Tenant(tenant),
+            Some(tenant) => {
+                operator.book(&opened, Some(&tenant)).await?;
+                check_tenant(&opened, &operator, &tenant).await?;
+                HoldRule::Tenant(tenant)
+            }
             None if all => HoldRule::All,
             None => {
                 return Err(Failure::wrong_input(
@@ -141,6 +146,18 @@ async fn add(
     })
 }
 
+/// A tenant that the configuration does not name, and of whom there is no delivery, is a slip.
+async fn check_tenant(opened: &Opened, operator: &Operator, tenant: &TenantId) -> Result<(), Failure> {
+    let filter = Filter { tenant: Some(tenant.clone()), ..Filter::default() };
+    match known::check(operator, Some(tenant), None) {
+        Ok(()) => Ok(()),
+        Err(unknown) => {
+            let any = on_store!(*opened, |ledger, _| ledger.list(&filter, 1, None).await)?;
+            if any.items.is_empty() { Err(unknown) } else { Ok(()) }
+        }
+    }
+}
+
 fn say(output: Format, act: &HoldAct, done: &str) -> Exit {
     let (order, already) = match act {
         HoldAct::Done(order) => (order, false),
@@ -156,20 +173,55 @@ fn say(output: Format, act: &HoldAct, done: &str) -> Exit {
         Format::Table => {
             let was = if already { format!("was {done} already") } else { done.to_owned() };
             out::line(format_args!("{} {was}", order.id));
-            out::line(orders::of_holds(&[(order, hold)]));
+            out::line(orders::of_holds(&[(order, hold)], None));
         }
     }
     Exit::Done
 }
 
-fn hold_of(order: &Order) -> Option<&Hold> {
+pub(super) fn hold_of(order: &Order) -> Option<&Hold> {
     match &order.body {
         OrderBody::Hold(hold) => Some(hold),
         _ => None,
     }
 }
 
-async fn list(output: Format, office: &impl Office, operator: &Operator, all: bool) -> Result<Exit, Failure> {
+/// At how many held deliveries a listing of holds looks, to count them.
+const MOST_COUNTED: usize = 10_000;
+
+/// How many held deliveries each hold keeps back. One that several keep back counts for each.
+async fn counts(
+    ledger: &impl Ledger,
+    operator: &Operator,
+    holds: &[(&Order, &Hold)],
+) -> Result<HeldCounts, Failure> {
+    let mut counts = HeldCounts { of: vec![0; holds.len()], are_all: true };
+    if holds.iter().all(|(_, hold)| hold.lifted.is_some()) {
+        return Ok(counts);
+    }
+    let mut looked_at = 0;
+    each_held(ledger, operator, None, |record| {
+        counts.are_all = looked_at < MOST_COUNTED;
+        if !counts.are_all {
+            return false;
+        }
+        looked_at += 1;
+        for ((_, hold), count) in holds.iter().zip(&mut counts.of) {
+            *count += u64::from(hold.lifted.is_none() && hold.rule.matches(&record));
+        }
+        true
+    })
+    .await?;
+    Ok(counts)
+}
+
+async fn list(
+    output: Format,
+    ledger: &impl Ledger,
+    office: &impl Office,
+    operator: &Operator,
+    all: bool,
+) -> Result<Exit, Failure> {
     let mut found = match all {
         true => orders_of(office, &operator.books(office).await?, |order| hold_of(order).is_some()).await?,
         false => in_force(office, operator).await?,
@@ -177,10 +229,24 @@ async fn list(output: Format, office: &impl Office, operator: &Operator, all: bo
     found.sort_by(|a, b| a.id.cmp(&b.id));
     let holds: Vec<(&Order, &Hold)> =
         found.iter().filter_map(|order| Some((order, hold_of(order)?))).collect();
+    // What is held stands by destination: a store that keeps tenants apart shows it to nobody of one.
+    let counts = match operator.may_read_across() {
+        true => Some(counts(ledger, operator, &holds).await?),
+        false => None,
+    };
     match output {
-        Format::Json => holds.iter().for_each(|(order, hold)| out::json(&orders::of_hold(order, hold))),
+        Format::Json => {
+            for (n, (order, hold)) in holds.iter().enumerate() {
+                let mut facts = orders::of_hold(order, hold);
+                if let Some(counts) = &counts {
+                    facts.insert("held".to_owned(), counts.of[n].into());
+                    facts.insert("held_is_all".to_owned(), counts.are_all.into());
+                }
+                out::json(&facts);
+            }
+        }
         Format::Table if holds.is_empty() => out::complain("no holds"),
-        Format::Table => out::line(orders::of_holds(&holds)),
+        Format::Table => out::line(orders::of_holds(&holds, counts.as_ref())),
     }
     Ok(Exit::Done)
 }

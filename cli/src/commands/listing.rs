@@ -8,6 +8,7 @@ use waybill_service::ports::Clock as _;
 use super::Globals;
 use super::operator::Operator;
 use super::owners::Owners;
+use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::facts;
 use waybill_system::SystemClock;
@@ -52,14 +53,22 @@ impl Rows {
         !self.is_cut
     }
 
-    /// Prints what was held back; `none` says that there was nothing.
-    pub(super) fn finish(mut self, none: &str) {
+    /// Prints what was held back; `none` says that there was nothing, unless `check` finds that nothing
+    /// could be found.
+    pub(super) fn finish(
+        mut self,
+        none: &str,
+        check: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<Exit, Failure> {
+        if self.is_empty {
+            check()?;
+        }
         if self.output == Format::Json {
-            return;
+            return Ok(Exit::Done);
         }
         if self.is_empty {
             out::complain(none);
-            return;
+            return Ok(Exit::Done);
         }
         self.held.truncate(MOST_ROWS);
         out::line((self.table)(&self.held, SystemClock.now()));
@@ -68,5 +77,6 @@ impl Rows {
                 "there are more than these {MOST_ROWS}: narrow the listing, or use --output json"
             ));
         }
+        Ok(Exit::Done)
     }
 }

@@ -11,6 +11,7 @@ mod destinations;
 mod endings;
 mod faults;
 mod holds;
+mod known;
 mod lines;
 mod listing;
 mod operator;

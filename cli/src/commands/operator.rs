@@ -146,6 +146,19 @@ impl Operator {
         }
     }
 
+    /// The book of the tenant that the line names, or else all that they may read.
+    pub(super) async fn books_of(
+        &self,
+        opened: &Opened,
+        office: &impl Office,
+        tenant: Option<&TenantId>,
+    ) -> Result<Vec<Book>, Failure> {
+        match tenant {
+            Some(tenant) => Ok(vec![self.book(opened, Some(tenant)).await?]),
+            None => Ok(self.books(office).await?),
+        }
+    }
+
     async fn refuse(&self, opened: &Opened, beyond: &Unauthorised) -> Failure {
         let Ok(name) = &self.name else { return Failure::refused(beyond.to_string()) };
         let lifted_by = match beyond {

@@ -5,7 +5,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use waybill_domain::authority::Book;
+use waybill_domain::identity::TenantId;
 use waybill_domain::order::{Order, OrderBody, OrderId};
 use waybill_domain::redrive::{ReleaseRate, Run, outcome_of};
 use waybill_domain::time::TimeMs;
@@ -15,13 +17,14 @@ use waybill_service::redrive::orders::{RunAct, Start};
 use waybill_service::redrive::plan::{Plan, Wish, plan};
 use waybill_system::SystemClock;
 
+use super::holds::{hold_of, in_force};
 use super::operator::{Operator, desk};
-use super::{Globals, refused, why};
+use super::{Globals, known, refused, tenant, why};
 use crate::backend::on_office;
 use crate::exit::{Exit, Failure, in_words};
 use crate::out::{self, Format};
-use crate::show::plan as show;
 use crate::show::runs::{self, Outcomes};
+use crate::show::{orders, plan as show};
 
 mod selection;
 
@@ -58,6 +61,9 @@ pub(crate) enum Command {
         /// The run (rdr_…)
         #[arg(value_parser = run_id)]
         run: Option<OrderId>,
+        /// Only if it is this tenant's
+        #[arg(long, value_parser = tenant)]
+        tenant: Option<TenantId>,
     },
 }
 
@@ -67,6 +73,9 @@ pub(crate) struct About {
     /// The run (rdr_…)
     #[arg(value_parser = run_id)]
     run: OrderId,
+    /// Only if it is this tenant's
+    #[arg(long, value_parser = tenant)]
+    tenant: Option<TenantId>,
     /// Why, for the audit
     #[arg(long, value_parser = why)]
     why: String,
@@ -78,25 +87,25 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Start { plan, rate, sample, not_before, why } => {
             start(globals, &plan, Start { rate, sample, not_before }, &why).await
         }
-        Command::Stop(About { run, why }) => {
+        Command::Stop(About { run, tenant, why }) => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "redrive stop").await?;
             on_office!(opened, |_, office| {
-                let books = operator.books(office).await?;
+                let books = operator.books_of(&opened, office, tenant.as_ref()).await?;
                 let act = desk(office).stop(&run, &books, operator.name()?, &why).await?;
                 Ok(say(globals.output, &act, "stopped"))
             })
         }
-        Command::Resume(About { run, why }) => {
+        Command::Resume(About { run, tenant, why }) => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "redrive resume").await?;
             on_office!(opened, |_, office| {
-                let books = operator.books(office).await?;
+                let books = operator.books_of(&opened, office, tenant.as_ref()).await?;
                 let act = desk(office).resume(&run, &books, operator.name()?, &why).await?;
                 Ok(say(globals.output, &act, "resumed"))
             })
         }
-        Command::Status { run } => status(globals, run.as_ref()).await,
+        Command::Status { run, tenant } => status(globals, run.as_ref(), tenant.as_ref()).await,
     }
 }
 
@@ -109,12 +118,25 @@ async fn make_plan(globals: &Globals, arguments: selection::Arguments) -> Result
         let by = operator.name()?.to_owned();
         let wish = Wish { run: desk(office).new_id("rdr")?, by, selection, reviews };
         let made = plan(ledger, operator.config()?, wish, SystemClock.now()).await?;
+        if made.groups.is_empty() {
+            let selection = &made.selection;
+            known::check(&operator, selection.tenant.as_ref(), selection.destination.as_ref())?;
+            known::check_type_of_dead(ledger, selection).await?;
+        }
+        let holds = holding(office, &operator, &made).await?;
         if let Some(file) = &save {
             keep(file, &made)?;
         }
         match globals.output {
-            Format::Table => out::line(show::of_plan(&made, save.as_deref())),
-            Format::Json => out::json(&show::facts(&made, save.as_deref())),
+            Format::Table => {
+                out::line(show::of_plan(&made, save.as_deref()));
+                warn_of(&holds);
+            }
+            Format::Json => {
+                let mut facts = show::facts(&made, save.as_deref());
+                facts["holds"] = in_json(&holds);
+                out::json(&facts);
+            }
         }
         Ok(Exit::Done)
     })
@@ -138,8 +160,30 @@ async fn start(globals: &Globals, file: &Path, start: Start, why: &str) -> Resul
         .map_err(|invalid| Failure::wrong_input(format!("{}: {invalid}", file.display())))?;
     on_office!(opened, |_, office| {
         let act = desk(office).start(&plan, start, operator.name()?, why).await?;
-        Ok(say(globals.output, &act, "started"))
+        let holds = holding(office, &operator, &plan).await?;
+        if globals.output == Format::Table {
+            warn_of(&holds);
+        }
+        Ok(say_with(globals.output, &act, "started", [("holds", in_json(&holds))]))
     })
+}
+
+/// The holds in force, of those that the operator may know of, that keep something of a plan back.
+async fn holding(office: &impl Office, operator: &Operator, plan: &Plan) -> Result<Vec<Order>, Failure> {
+    let mut holds = in_force(office, operator).await?;
+    holds.retain(|order| hold_of(order).is_some_and(|hold| plan.is_touched_by(&hold.rule)));
+    Ok(holds)
+}
+
+/// Released and held is not sent: whoever waits for outcomes wants to know why there are none.
+fn warn_of(holds: &[Order]) {
+    for (order, hold) in holds.iter().filter_map(|order| Some((order, hold_of(order)?))) {
+        out::complain(format_args!("held: {}", orders::holds_back(order, hold)));
+    }
+}
+
+fn in_json(holds: &[Order]) -> Value {
+    holds.iter().filter_map(|order| Some(Value::from(orders::of_hold(order, hold_of(order)?)))).collect()
 }
 
 fn read(file: &Path) -> Result<Plan, Failure> {
@@ -155,12 +199,23 @@ fn read(file: &Path) -> Result<Plan, Failure> {
 }
 
 fn say(output: Format, act: &RunAct, done: &str) -> Exit {
+    say_with(output, act, done, [])
+}
+
+/// The same, with facts of the command's own for programs.
+fn say_with<const N: usize>(
+    output: Format,
+    act: &RunAct,
+    done: &str,
+    own: [(&'static str, Value); N],
+) -> Exit {
     let (order, already) = (act.order(), matches!(act, RunAct::Already(_)));
     let Some(run) = run_of(order) else { return Exit::Done };
     match output {
         Format::Json => {
             let mut facts = runs::facts(order, run, Outcomes::noted(run));
             facts.insert("already".to_owned(), already.into());
+            facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
             out::json(&facts);
         }
         Format::Table => {
@@ -179,11 +234,11 @@ fn run_of(order: &Order) -> Option<&Run> {
     }
 }
 
-async fn status(globals: &Globals, id: Option<&OrderId>) -> Result<Exit, Failure> {
+async fn status(globals: &Globals, id: Option<&OrderId>, tenant: Option<&TenantId>) -> Result<Exit, Failure> {
     let opened = globals.backend().open().await?;
     let operator = Operator::of(globals, &opened, "redrive status").await?;
     on_office!(opened, |ledger, office| {
-        let books = operator.books(office).await?;
+        let books = operator.books_of(&opened, office, tenant).await?;
         let Some(id) = id else { return all(globals.output, office, &books).await };
         let order = desk(office).find(id, &books).await?;
         let Some((order, run)) = order.as_ref().and_then(|order| Some((order, run_of(order)?))) else {

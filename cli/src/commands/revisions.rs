@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use waybill_domain::authority::{Authority, Book};
 use waybill_domain::identity::ConfigRevision;
 use waybill_service::config::Config;
-use waybill_service::config_file;
 use waybill_service::office::{Revision, Revisions};
 use waybill_service::revisions::{ApplyError, Installed, differences};
 
-use super::config::{DEFAULT_FILE, Unusable, locality, say, text, warnings};
+use super::config::{DEFAULT_FILE, locality, read, say, text, warnings};
 use super::operator::{Operator, desk};
 use super::{Globals, why};
 use crate::backend::on_office;
@@ -51,13 +50,10 @@ pub(crate) struct Rollback {
 pub(super) async fn apply(globals: &Globals, arguments: Apply) -> Result<Exit, Failure> {
     let Apply { file, why, dry_run, allow_local } = arguments;
     let rules = super::config::rules(&globals.backend(), locality(allow_local))?;
-    let document = match text(&file) {
-        Ok(document) => document,
+    // Every fault, of the file and of those that it names, before the one text that is applied.
+    let (config, document) = match read(&file, rules).and_then(|config| Ok((config, text(&file)?))) {
+        Ok(read) => read,
         Err(unusable) => return say(unusable, &file, globals.output, "config apply"),
-    };
-    let config = match config_file::parse(&document, rules) {
-        Ok(config) => config,
-        Err(faults) => return say(Unusable::Faulty(faults), &file, globals.output, "config apply"),
     };
     let opened = globals.backend().open_or_make().await?;
     let operator = Operator::of(globals, &opened, "config apply").await?;
@@ -76,7 +72,7 @@ pub(super) async fn apply(globals: &Globals, arguments: Apply) -> Result<Exit, F
         for warning in warnings(&config, rules).await {
             out::complain(format_args!("warning, as seen from here: {warning}"));
         }
-        installed.map(|installed| told(globals.output, &installed)).map_err(failure)
+        installed.map(|installed| told(globals.output, &installed)).map_err(|error| failure(error, ""))
     })
 }
 
@@ -92,17 +88,19 @@ pub(super) async fn roll_back(globals: &Globals, arguments: Rollback) -> Result<
     let operator = Operator::of(globals, &opened, "config rollback").await?;
     operator.check(&opened, &Book::Across).await?;
     on_office!(opened, |_, office| {
-        let to = meant(office, &revision).await?.revision;
-        let installed = desk(office).roll_back(&to, rules, operator.name()?, &why).await;
-        installed.map(|installed| told(globals.output, &installed)).map_err(failure)
+        let to = meant(office, &revision).await?;
+        let installed = desk(office).roll_back(&to.revision, rules, operator.name()?, &why).await;
+        let of = format!("configuration {} (number {}): ", to.revision, to.number);
+        installed.map(|installed| told(globals.output, &installed)).map_err(|error| failure(error, &of))
     })
 }
 
-fn failure(error: ApplyError) -> Failure {
+/// `of` says of which document faults are, where the line names none.
+fn failure(error: ApplyError, of: &str) -> Failure {
     match error {
         ApplyError::Act(error) => error.into(),
         ApplyError::Faulty(faults) => {
-            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let faults: Vec<String> = faults.iter().map(|fault| format!("{of}{fault}")).collect();
             Failure::wrong_input(faults.join("\n"))
         }
     }
@@ -117,15 +115,12 @@ fn told(output: Format, installed: &Installed) -> Exit {
 }
 
 pub(super) async fn diff(globals: &Globals, file: &Path) -> Result<Exit, Failure> {
-    let document = match text(file) {
+    // What is refused may hold what nobody should read: a secret where a reference belongs.
+    let rules = super::config::rules(&globals.backend(), locality(true))?;
+    let document = match read(file, rules).and_then(|_| text(file)) {
         Ok(document) => document,
         Err(unusable) => return say(unusable, file, globals.output, "config diff"),
     };
-    // What is refused may hold what nobody should read: a secret where a reference belongs.
-    let rules = super::config::rules(&globals.backend(), locality(true))?;
-    if let Err(faults) = config_file::parse(&document, rules) {
-        return say(Unusable::Faulty(faults), file, globals.output, "config diff");
-    }
     let opened = globals.backend().open().await?;
     let operator = Operator::of(globals, &opened, "config diff").await?;
     operator.check(&opened, &Book::Across).await?;

@@ -11,7 +11,6 @@ use waybill_domain::audit::Verification;
 use waybill_domain::delivery::State;
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
-use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::{Order, OrderBody};
 use waybill_domain::outcome::FailureClass;
@@ -279,8 +278,7 @@ async fn carried_out(stage: &mut Stage, run: &Order) -> Result<(), Failure> {
 /// As every process does within seconds: the holds in force are part of the configuration.
 async fn under_holds(stage: &mut Stage) -> Result<(), Failure> {
     let open = all_open(&stage.store).await?;
-    let holds: Vec<HoldRule> = open.iter().filter_map(Order::hold_rule).collect();
-    stage.config.holds = holds;
+    stage.config = stage.config.clone().under(&open);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use waybill_domain::delivery::Record;
 use waybill_domain::ending::Disposition;
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::DeadLetterGroup;
+use waybill_service::sweep::UnknownCopy;
 
 use super::evidence::deciding;
 use super::outlook::outlook;
@@ -147,6 +148,17 @@ pub(crate) fn of_group(group: &DeadLetterGroup) -> Value {
         "count": group.count,
         "oldest_ended_at": time(group.oldest_ended_at),
         "nearest_deadline": group.nearest_deadline.map(time),
+    })
+}
+
+/// One copy in the DLQ that nobody knows.
+pub(crate) fn of_unknown_copy(copy: &UnknownCopy) -> Value {
+    json!({
+        "message_id": copy.message_id.as_str(),
+        "why": copy.why,
+        "delivery_id": copy.delivery.as_ref().map(|key| key.delivery_id.as_str()),
+        "tenant": copy.delivery.as_ref().map(|key| key.tenant.as_str()),
+        "bytes": copy.bytes,
     })
 }
 

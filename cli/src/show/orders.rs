@@ -29,15 +29,39 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
     }
 }
 
-/// Holds, one row each.
-pub(crate) fn of_holds(holds: &[(&Order, &Hold)]) -> String {
-    let header = ["HOLD", "KEEPS BACK", "REASON", "SINCE", "BY", "WHY", "LIFTED"];
-    let rows = holds.iter().map(|(order, hold)| {
+/// What a hold keeps back, since when, by whom and why, in a sentence.
+pub(crate) fn holds_back(order: &Order, hold: &Hold) -> String {
+    let Signed { by, at, why } = &hold.placed;
+    let (rule, by, why) = (rule_in_words(&hold.rule), escaped(by), escaped(why));
+    format!(
+        "{} keeps back {rule} since {at}, by {by}: {why}; what is released waits until it is lifted",
+        order.id
+    )
+}
+
+/// How many deliveries holds keep back.
+pub(crate) struct HeldCounts {
+    /// Of each hold.
+    pub(crate) of: Vec<u64>,
+    /// Whether all that is held was counted.
+    pub(crate) are_all: bool,
+}
+
+/// Holds, one row each; with what they keep back, where that was counted.
+pub(crate) fn of_holds(holds: &[(&Order, &Hold)], counts: Option<&HeldCounts>) -> String {
+    let header = ["HOLD", "KEEPS BACK", "HELD", "REASON", "SINCE", "BY", "WHY", "LIFTED"];
+    let rows = holds.iter().enumerate().map(|(n, (order, hold))| {
+        let count = counts.and_then(|counts| Some((counts.of.get(n)?, counts.are_all)));
+        let held = count.filter(|_| hold.lifted.is_none()).map(|(count, are_all)| match are_all {
+            true => count.to_string(),
+            false => format!("{count} or more"),
+        });
         let lifted = hold.lifted.as_ref();
         let lifted = lifted.map(|by| format!("{} by {}: {}", by.at, escaped(&by.by), escaped(&by.why)));
         [
             order.id.to_string(),
             rule_in_words(&hold.rule),
+            or_dash(held),
             hold.rule.reason().as_str().to_owned(),
             hold.placed.at.to_string(),
             escaped(&hold.placed.by),

@@ -5,6 +5,7 @@ use waybill_domain::delivery::Record;
 use waybill_domain::ending::Disposition;
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::DeadLetterGroup;
+use waybill_service::sweep::UnknownCopy;
 
 use super::escape::escaped;
 
@@ -57,6 +58,22 @@ pub(crate) fn of_dead_letters(records: &[Record], _now: TimeMs) -> String {
             record.ended_at.map_or_else(|| "-".to_owned(), |at| at.to_string()),
             record.attempts_made.to_string(),
             delivery.deadline.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+        ]
+    });
+    table(header, rows)
+}
+
+/// Copies in the DLQ that nobody knows, one row each.
+pub(crate) fn of_unknown_copies(copies: &[UnknownCopy]) -> String {
+    let header = ["MESSAGE", "WHY IT STAYS", "DELIVERY", "TENANT", "BYTES"];
+    let rows = copies.iter().map(|copy| {
+        let delivery = copy.delivery.as_ref();
+        [
+            copy.message_id.to_string(),
+            copy.why.to_owned(),
+            delivery.map_or_else(|| "-".to_owned(), |key| key.delivery_id.to_string()),
+            delivery.map_or_else(|| "-".to_owned(), |key| key.tenant.to_string()),
+            copy.bytes.to_string(),
         ]
     });
     table(header, rows)

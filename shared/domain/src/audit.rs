@@ -80,10 +80,11 @@ impl fmt::Display for Act {
 /// Who acts when no person does.
 pub const AUTOMATION: &str = "automation";
 
-/// Reads who acts: 1 to 256 bytes of UTF-8 without control characters, and not `automation`.
+/// Reads who acts: 1 to 256 bytes of UTF-8 without control characters, and not `automation`, in whatever
+/// case: a reader of the audit must not take the one for the other.
 pub fn who(text: &str) -> Result<String, InvalidField> {
     let text = sentence("operator", text, 256)?;
-    if text == AUTOMATION {
+    if text.eq_ignore_ascii_case(AUTOMATION) {
         return Err(InvalidField::new("operator", "is automation's own name", "a person's or a role's name"));
     }
     Ok(text)

@@ -123,6 +123,16 @@ impl EventPattern {
             None => event_type.as_str() == self.0,
         }
     }
+
+    /// Whether some type is of both.
+    pub fn meets(&self, other: &Self) -> bool {
+        match (self.0.strip_suffix('*'), other.0.strip_suffix('*')) {
+            (None, None) => self == other,
+            (Some(begin), None) => other.0.starts_with(begin),
+            (None, Some(begin)) => self.0.starts_with(begin),
+            (Some(one), Some(other)) => one.starts_with(other) || other.starts_with(one),
+        }
+    }
 }
 
 impl TryFrom<String> for EventPattern {

@@ -9,7 +9,7 @@ use crate::authority::Book;
 use crate::fault::InvalidField;
 use crate::hold::HoldRule;
 use crate::identity::DeliveryKey;
-use crate::redrive::Run;
+use crate::redrive::{Resumed, Run};
 use crate::time::TimeMs;
 
 /// An order's identifier: `hld_`, `rdr_` or `end_`, and a ULID.
@@ -177,6 +177,16 @@ impl Order {
             OrderBody::Hold(hold) if hold.lifted.is_none() => Some(hold.rule.clone()),
             OrderBody::Redrive(run) if run.holds_what_it_released() => {
                 Some(HoldRule::Run { run: self.id.to_string(), tenant: self.book.tenant().cloned() })
+            }
+            _ => None,
+        }
+    }
+
+    /// What whoever lifts must know of it, if it is a run that goes on after a stop.
+    pub fn resumed(&self) -> Option<Resumed> {
+        match &self.body {
+            OrderBody::Redrive(run) if !run.holds_what_it_released() => {
+                Resumed::of(&self.id, self.book.tenant(), run)
             }
             _ => None,
         }

@@ -5,6 +5,7 @@
 //! when most of what it released fails again. What was released is never taken back: a stopped run
 //! holds it.
 
+mod pause;
 mod run;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use crate::ending::DeadLetterReason;
 use crate::identity::{DeliveryId, DestinationName, EventId, TenantId};
 use crate::time::{DurationMs, TimeMs};
 
+pub use pause::{Pause, Pauses, Resumed, UNHEARD};
 pub use run::{
     InHand, Lane, NotOurs, OUTCOMES, ReleaseRate, Run, Standing, Tally, WATCHED, Watched, outcome_of,
 };

@@ -114,14 +114,24 @@ impl Timing {
     }
 }
 
+/// The fields of a pattern, in their order.
+const FIELDS: [&str; 5] = ["minute", "hour", "day of month", "month", "day of week"];
+
 impl Cron {
     fn parse(text: &str) -> Result<Self, InvalidField> {
         let rule = "minute, hour, day of month, month, day of week, such as \"30 2 * * *\"";
         let invalid = |fault: String| InvalidField::new("cron", fault, rule);
-        if text.split_ascii_whitespace().count() != 5 {
+        let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        if fields.len() != FIELDS.len() {
             return Err(invalid("has not five fields".to_owned()));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+        // Each by itself first: what is said of the whole does not say which one it is about.
+        for (place, (name, field)) in FIELDS.iter().zip(&fields).enumerate() {
+            let mut alone = ["*"; FIELDS.len()];
+            alone[place] = field;
+            parser.parse(&alone.join(" ")).map_err(|fault| invalid(format!("{name} {field:?}: {fault}")))?;
+        }
         let pattern = parser.parse(text).map_err(|fault| invalid(format!("is not a pattern: {fault}")))?;
         let cron = Self { text: text.to_owned(), pattern };
         // In 28 years every date falls on every weekday.

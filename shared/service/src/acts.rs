@@ -13,7 +13,7 @@ use crate::office::{Entered, Office};
 use crate::ports::{Clock, Cursor, Dice, Page, PortError, PortResult};
 
 /// How often a book's head may move under an act before it is given up.
-const MOST_TRIES: usize = 32;
+pub(crate) const MOST_TRIES: usize = 32;
 
 /// Where acts are entered.
 #[derive(Debug, Clone, Copy)]
@@ -75,10 +75,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
                 Entered::Overtaken => return Ok(false),
             }
         }
-        Err(PortError::AskLater {
-            port: "ledger",
-            cause: "the audit is being written by many at once".into(),
-        })
+        Err(contended())
     }
 
     /// Enters that an act was refused.
@@ -90,14 +87,27 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     }
 
     /// An order by its identifier alone: in the books that the operator may see.
-    pub async fn find(&self, id: &OrderId, books: &[Book]) -> PortResult<Option<Order>> {
+    /// Where several have one of that name (a plan is a file, and may have been edited), none is taken for
+    /// the one that is meant.
+    pub async fn find(&self, id: &OrderId, books: &[Book]) -> Result<Option<Order>, ActError> {
+        let mut found: Option<Order> = None;
         for book in books {
-            if let Some(order) = self.office.order(book, id).await? {
-                return Ok(Some(order));
+            match (self.office.order(book, id).await?, &found) {
+                (Some(other), Some(first)) => {
+                    let fault = format!("{id} stands in the books of {} and of {}", first.book, other.book);
+                    return Err(InvalidField::new("order", fault, "--tenant says whose is meant").into());
+                }
+                (Some(order), None) => found = Some(order),
+                (None, _) => {}
             }
         }
-        Ok(None)
+        Ok(found)
     }
+}
+
+/// A book's head moved under an act as often as it was tried.
+pub(crate) fn contended() -> PortError {
+    PortError::AskLater { port: "ledger", cause: "the audit is being written by many at once".into() }
 }
 
 /// One line in the log for each act.

@@ -8,6 +8,8 @@ use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
+use waybill_domain::order::Order;
+use waybill_domain::redrive::Resumed;
 use waybill_domain::repair::LookRules;
 use waybill_domain::schedule::{BusinessDay, Timing};
 use waybill_domain::source::Source;
@@ -45,6 +47,8 @@ pub struct Config {
     pub operators: BTreeMap<String, Authority>,
     /// The holds in force. They come from orders, not from the file.
     pub holds: Vec<HoldRule>,
+    /// Redrive runs that go on after a stop; likewise.
+    pub resumed: Vec<Resumed>,
 }
 
 /// Who may publish for which tenants.
@@ -144,6 +148,16 @@ impl Default for System {
 }
 
 impl Config {
+    /// The same under what these open orders say.
+    pub fn under<'a>(self, open: impl IntoIterator<Item = &'a Order>) -> Self {
+        let (mut holds, mut resumed) = (Vec::new(), Vec::new());
+        for order in open {
+            holds.extend(order.hold_rule());
+            resumed.extend(order.resumed());
+        }
+        Self { holds, resumed, ..self }
+    }
+
     /// The destination of this name, if it serves the tenant.
     pub fn destination(&self, name: &DestinationName, tenant: &TenantId) -> Option<&Arc<Destination>> {
         self.destinations.get(name).filter(|destination| destination.serves(tenant))

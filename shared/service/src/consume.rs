@@ -27,6 +27,7 @@ use crate::look_up::ask_then_send;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
 };
+use crate::release::goes_at;
 use crate::steps::{Landing, MOST_ROUNDS, hand_over, insist, legal, write};
 use crate::{instruments, notes};
 
@@ -167,7 +168,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             }
             Admission::Wait => self.hand_off(record).await,
             Admission::Lift => {
-                let change = legal(record.lift(scene.now, &terms.look))?;
+                let goes_at = goes_at(record, config);
+                let change = legal(record.lift_not_before(goes_at, scene.now, &terms.look))?;
                 write(&self.ports.ledger, &change, |_| false).await?;
                 Ok(Round::Again)
             }

@@ -1,15 +1,18 @@
 //! Holds: placed and lifted by operators, read by the workers with the configuration.
 
 use serde_json::json;
-use waybill_domain::audit::{Act, Draft};
+use waybill_domain::audit::{Act, Draft, Entry};
 use waybill_domain::authority::Book;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
 
-use crate::acts::{ActError, Desk};
+use crate::acts::{ActError, Desk, MOST_TRIES, contended, noted};
 use crate::config::Config;
-use crate::office::Office;
-use crate::ports::{Clock, Dice};
+use crate::office::{Entered, Office};
+use crate::ports::{Clock, Dice, PortResult};
+
+/// How many of a book's newest orders may not be listed as open yet.
+const NEWEST: usize = 20;
 
 /// What became of an act on a hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,32 +42,49 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     /// Places a hold. The same hold twice is one.
     pub async fn place(&self, book: Book, rule: HoldRule, by: &str, why: &str) -> Result<HoldAct, ActError> {
-        let standing = self
-            .office
-            .open_orders_of(&book)
-            .await?
-            .into_iter()
-            .find(|order| matches!(&order.body, OrderBody::Hold(hold) if hold.rule == rule));
-        if let Some(order) = standing {
-            return Ok(HoldAct::Already(order));
-        }
         let placed = self.sign(by, why);
-        let details = json!({ "rule": rule });
-        let hold = Hold { rule, placed: placed.clone(), lifted: None };
+        let hold = Hold { rule: rule.clone(), placed: placed.clone(), lifted: None };
         let change = Order::place(self.new_id("hld")?, book.clone(), OrderBody::Hold(hold));
         let draft = Draft {
-            book,
+            book: book.clone(),
             at: placed.at,
             who: placed.by,
             act: Act::HoldAdded,
             subject: change.after.id.to_string(),
             why: Some(placed.why),
-            details,
+            details: json!({ "rule": rule }),
         };
-        match self.enter(draft, Some(&change)).await? {
-            true => Ok(HoldAct::Done(change.after)),
-            false => Err(ActError::Refused(format!("{} is there already", change.after.id))),
+        let chance = self.dice.token();
+        for _ in 0..MOST_TRIES {
+            // The head first: whoever places the same hold in the meantime moves it.
+            let head = self.office.head(&book).await?;
+            if let Some(order) = self.in_force(&book, &rule).await? {
+                return Ok(HoldAct::Already(order));
+            }
+            let entry = Entry::after(head.as_ref(), draft.clone(), chance.as_str());
+            match self.office.enter(&entry, Some(&change)).await? {
+                Entered::Landed => {
+                    noted(&entry);
+                    return Ok(HoldAct::Done(change.after));
+                }
+                Entered::HeadMoved => {}
+                Entered::Overtaken => {
+                    return Err(ActError::Refused(format!("{} is there already", change.after.id)));
+                }
+            }
         }
+        Err(contended().into())
+    }
+
+    /// The hold of this rule that is in force.
+    async fn in_force(&self, book: &Book, rule: &HoldRule) -> PortResult<Option<Order>> {
+        // The list of what is open may lag behind; that of the newest does not.
+        let newest = self.office.orders(Some(book), NEWEST, None).await?.items;
+        let mut known = self.office.open_orders_of(book).await?.into_iter().chain(newest);
+        let is_same = |order: &Order| {
+            order.is_open() && matches!(&order.body, OrderBody::Hold(hold) if hold.rule == *rule)
+        };
+        Ok(known.find(is_same))
     }
 
     /// Lifts a hold. What it kept back is released by the reconciler, earliest deadline first.

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use futures::lock::Mutex;
 use thiserror::Error;
-use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::TenantId;
-use waybill_domain::order::Order;
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::acts::{all_open, is_within_its_book};
@@ -142,13 +140,13 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             },
         };
         let believed = open.iter().filter(|order| is_within_its_book(order, &config));
-        let holds: Vec<HoldRule> = believed.filter_map(Order::hold_rule).collect();
+        let now = Arc::new(Config::clone(&config).under(believed));
         let known = before.map(|before| &before.look);
-        let is_change = known.is_some_and(|known| known.config.holds != holds);
+        let is_change = known.is_some_and(|known| known.config.holds != now.holds);
         let changes_of_holds = known.map_or(0, |known| known.changes_of_holds) + u64::from(is_change);
-        let config = match config.holds == holds {
+        let config = match (&config.holds, &config.resumed) == (&now.holds, &now.resumed) {
             true => config,
-            false => Arc::new(Config { holds, ..Config::clone(&config) }),
+            false => now,
         };
         Ok((number, Look { config, changes_of_holds }))
     }

@@ -8,6 +8,7 @@ use std::future::Future;
 
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
+use waybill_domain::identity::{DeliveryKey, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::config::Config;
@@ -101,15 +102,71 @@ pub async fn sweep<L: Ledger, Q: Queue + DeadLetterBox, C: Clock>(
         }
         report.more = report.looked_at >= MOST || until.is_some_and(|until| clock.now() >= until);
     }
-    for receipt in &kept {
+    show_again(queue, &kept).await;
+    let SweepReport { looked_at, kept, removed, rescued, unknown, more } = report;
+    tracing::info!(looked_at, kept, removed, rescued, unknown, more, "swept the DLQ");
+    Ok(report)
+}
+
+/// A copy in the DLQ that belongs to no delivery which the ledger knows: it stays there until a person
+/// decided. Its body is nobody's to read here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownCopy {
+    /// Its message ID, as the queue's own tools show it.
+    pub message_id: MessageId,
+    /// What is the matter: `undecodable`, `newer_version`, or `unknown` to the ledger.
+    pub why: &'static str,
+    /// The delivery that it names, where it can be read.
+    pub delivery: Option<DeliveryKey>,
+    /// How long its body is.
+    pub bytes: usize,
+}
+
+/// The copies that a sweep keeps because nobody knows them, and whether there may be more: of the first
+/// thousand copies that are visible. Nothing is changed; each is hidden while this looks.
+pub async fn unknown_copies(
+    ledger: &impl Ledger,
+    queue: &impl DeadLetterBox,
+) -> PortResult<(Vec<UnknownCopy>, bool)> {
+    let (mut unknown, mut seen) = (Vec::new(), Vec::new());
+    let looking = async {
+        while seen.len() < MOST {
+            let messages = queue.take(AT_ONCE, HIDDEN).await?;
+            if messages.is_empty() {
+                return Ok(false);
+            }
+            for message in messages {
+                seen.push(message.receipt.clone());
+                if let Fate::Unknown(why) = fate_of(ledger, &message).await? {
+                    let Received { message_id, body, .. } = message;
+                    unknown.push(UnknownCopy { message_id, why, delivery: named(&body), bytes: body.len() });
+                }
+            }
+        }
+        Ok(true)
+    };
+    let more = looking.await;
+    show_again(queue, &seen).await;
+    Ok((unknown, more?))
+}
+
+/// The delivery that a body of ours names.
+fn named(body: &str) -> Option<DeliveryKey> {
+    match decode(body) {
+        Decoded::WakeUp(WakeUp { facts, .. }) | Decoded::DeadLetter(DeadLetter { facts, .. }) => {
+            Some(facts.key())
+        }
+        Decoded::Newer(_) | Decoded::Undecodable(_) => None,
+    }
+}
+
+async fn show_again(queue: &impl DeadLetterBox, receipts: &[Receipt]) {
+    for receipt in receipts {
         // It comes back by itself all the same.
         if let Err(error) = queue.show(receipt).await {
             tracing::warn!(error = error.in_full(), "a dead letter stays hidden for a moment");
         }
     }
-    let SweepReport { looked_at, kept, removed, rescued, unknown, more } = report;
-    tracing::info!(looked_at, kept, removed, rescued, unknown, more, "swept the DLQ");
-    Ok(report)
 }
 
 async fn fate_of(ledger: &impl Ledger, message: &Received) -> PortResult<Fate> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fate, Reviews, Selection};
+use super::{Fate, Pauses, Reviews, Selection};
 use crate::delivery::{Record, State};
 use crate::fault::InvalidField;
 use crate::identity::{DeliveryKey, DestinationName};
@@ -108,6 +108,9 @@ pub struct Lane {
     pub next_at: Option<TimeMs>,
     /// Whether all of it was judged.
     pub done: bool,
+    /// When it stood still.
+    #[serde(default, skip_serializing_if = "Pauses::is_empty")]
+    pub pauses: Pauses,
 }
 
 /// A released delivery whose outcome the run looks at.
@@ -163,6 +166,9 @@ pub struct Run {
     /// What it is carrying out. Written before anything of it is done, so that whoever finds it after a
     /// crash does the rest, and counts each once.
     pub in_hand: Vec<InHand>,
+    /// Whose dead letters are in hand: a page is of one lane.
+    #[serde(default)]
+    pub hand_of: Option<DestinationName>,
     /// What it counted.
     pub tally: Tally,
     /// Whose outcomes it waits for.
@@ -226,6 +232,7 @@ impl Run {
         until: TimeMs,
     ) {
         let (rate, room) = (self.rate, self.room());
+        self.hand_of = Some(destination.clone());
         let lane = self.lanes.entry(destination.clone()).or_default();
         let begin = lane.next_at.map_or(now, |at| at.max(now));
         let (mut released, mut blocked) = (0_u64, 0_u64);
@@ -289,18 +296,29 @@ impl Run {
         self.outcomes.len() == OUTCOMES && 2 * failed > OUTCOMES
     }
 
-    /// Lets it go on: with a fresh view of its outcomes, and no further sample. What a stop had held
-    /// goes first, spread over `span`; so what is released next comes after that.
-    pub fn resume(&mut self, now: TimeMs, span: DurationMs) {
-        if self.holds_what_it_released() {
-            for lane in self.lanes.values_mut() {
-                lane.next_at = Some(lane.next_at.unwrap_or(now).max(now.plus(span)));
-            }
+    /// What is in hand could not be carried out in time, and goes so much later: what its lane releases
+    /// next goes after that, and nothing is caught up.
+    pub fn delay_hand(&mut self, late: DurationMs) {
+        let lane = self.hand_of.as_ref().and_then(|name| self.lanes.get_mut(name));
+        if let Some(next_at) = lane.and_then(|lane| lane.next_at.as_mut()) {
+            *next_at = next_at.plus(late);
         }
-        let many = self.in_hand.len().max(1) as u64;
-        for (n, held) in self.in_hand.iter_mut().enumerate() {
-            let at = now.plus(DurationMs::from_ms(span.as_ms() * n as u64 / many));
-            held.due_at = held.due_at.map(|due_at| due_at.max(at));
+    }
+
+    /// When what is in hand, and was to go at `due_at`, goes by the pauses of its lane.
+    pub fn hand_goes_at(&self, due_at: TimeMs) -> TimeMs {
+        let lane = self.hand_of.as_ref().and_then(|name| self.lanes.get(name));
+        lane.map_or(due_at, |lane| lane.pauses.moved(due_at))
+    }
+
+    /// Lets it go on: with a fresh view of its outcomes, and no further sample. What a stop had held
+    /// goes as much later as the run stood still.
+    pub fn resume(&mut self, now: TimeMs) {
+        if let Standing::Stopped(signed) | Standing::Halted(signed) = &self.standing {
+            let begun = self.lanes.values_mut().filter(|lane| lane.next_at.is_some());
+            for lane in begun {
+                lane.next_at = lane.next_at.map(|next_at| lane.pauses.add(signed.at, now, next_at));
+            }
         }
         self.standing = Standing::Running;
         self.sample = None;

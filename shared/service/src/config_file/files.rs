@@ -10,6 +10,8 @@ use waybill_domain::fault::InvalidField;
 
 use super::fault::{ConfigFault, Faults};
 use super::reader::{Entry, Section, join};
+use super::{Rules, parse};
+use crate::config::Config;
 use crate::payload_schema::PayloadSchema;
 
 /// The largest file that is taken: 256 KiB.
@@ -29,10 +31,40 @@ pub fn bundle(
     text: &str,
     read_file: impl Fn(&str) -> Result<String, String>,
 ) -> Result<String, Vec<ConfigFault>> {
+    match gathered(text, read_file) {
+        (bundled, none) if none.is_empty() => Ok(bundled),
+        (_, faults) => Err(faults),
+    }
+}
+
+/// Reads and checks a configuration with the files that it names: what is wrong with one of these is a
+/// fault beside every other.
+pub fn parse_with_files(
+    text: &str,
+    read_file: impl Fn(&str) -> Result<String, String>,
+    rules: impl Into<Rules>,
+) -> Result<Config, Vec<ConfigFault>> {
+    let (bundled, mut faults) = gathered(text, read_file);
+    match parse(&bundled, rules) {
+        Ok(config) if faults.is_empty() => Ok(config),
+        Ok(_) => Err(faults),
+        Err(others) => {
+            // That a file which cannot be read is not in the bundle follows from it.
+            let is_new = |other: &ConfigFault| faults.iter().all(|known| known.key != other.key);
+            let others: Vec<ConfigFault> = others.into_iter().filter(is_new).collect();
+            faults.extend(others);
+            faults.sort_by_key(|fault| fault.line);
+            Err(faults)
+        }
+    }
+}
+
+/// The bundle of what can be read, and what is wrong with the rest.
+fn gathered(text: &str, read_file: impl Fn(&str) -> Result<String, String>) -> (String, Vec<ConfigFault>) {
     let (root, broken) = DeTable::parse_recoverable(text);
     let root = root.get_ref();
     if !broken.is_empty() || root.contains_key("files") {
-        return Ok(text.to_owned());
+        return (text.to_owned(), Vec::new());
     }
     let faults = Faults::new(text);
     let mut read: BTreeMap<&str, String> = BTreeMap::new();
@@ -52,15 +84,13 @@ pub fn bundle(
             Err((fault, rule)) => faults.add(at, &key, fault, rule),
         }
     }
-    match faults.into_list() {
-        none if none.is_empty() && read.is_empty() => Ok(text.to_owned()),
-        none if none.is_empty() => {
-            let entries = read.iter().map(|(name, file)| format!("{} = {}\n", quoted(name), literal(file)));
-            let gap = if text.ends_with('\n') || text.is_empty() { "\n" } else { "\n\n" };
-            Ok(format!("{text}{gap}{HEAD}{}", entries.collect::<String>()))
-        }
-        faults => Err(faults),
+    let faults = faults.into_list();
+    if read.is_empty() {
+        return (text.to_owned(), faults);
     }
+    let entries = read.iter().map(|(name, file)| format!("{} = {}\n", quoted(name), literal(file)));
+    let gap = if text.ends_with('\n') || text.is_empty() { "\n" } else { "\n\n" };
+    (format!("{text}{gap}{HEAD}{}", entries.collect::<String>()), faults)
 }
 
 /// Every file that is named: by which key, at which place.

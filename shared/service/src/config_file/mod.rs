@@ -38,7 +38,8 @@ mod syntax;
 mod system;
 
 pub use fault::ConfigFault;
-pub use files::bundle;
+pub use files::{bundle, parse_with_files};
+pub use nearest::nearest;
 
 use fault::Faults;
 use reader::{Entry, Keys, Section};
@@ -138,7 +139,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let operators = root.tables("operators").iter().filter_map(operators::read).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
-    let schedules = schedules::read(root, &destinations, &event_types);
+    let schedules = schedules::read(root, &known, &event_types);
     let revision = ConfigRevision::parse(revision).ok()?;
     Some(Config {
         revision,
@@ -153,6 +154,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
         applied_at: None,
         system,
         holds: Vec::new(),
+        resumed: Vec::new(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The key that was probably meant.
 
 /// The nearest of `known` to `written`, if it is near enough to be a slip of the fingers.
-pub(super) fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let near = |key: &&str| distance(written, key) <= 1 + key.chars().count() / 4;
     known.into_iter().filter(near).min_by_key(|key| distance(written, key))
 }

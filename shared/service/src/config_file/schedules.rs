@@ -2,9 +2,8 @@
 //! could be taken for another one's, is a fault.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use waybill_domain::destination::{Destination, EventPattern};
+use waybill_domain::destination::EventPattern;
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, EventType, TenantId};
@@ -14,6 +13,7 @@ use waybill_domain::time::DurationMs;
 use super::destinations::tenants;
 use super::json;
 use super::reader::{Entry, Keys, Section};
+use super::sources::Destinations;
 use crate::config::{EventTypeRules, Schedule};
 
 const KEYS: Keys = Keys {
@@ -41,11 +41,9 @@ const DESTINATION_RULE: &str = "a destination that serves every tenant of the sc
 const SHORTEST_CATCH_UP: DurationMs = DurationMs::from_secs(3600);
 const USUAL_CATCH_UP: DurationMs = DurationMs::from_secs(7 * 86_400);
 
-type Destinations = BTreeMap<DestinationName, Arc<Destination>>;
-
 pub(super) fn read(
     root: &Section<'_, '_>,
-    destinations: &Destinations,
+    destinations: &Destinations<'_>,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Vec<Schedule> {
     let mut schedules: Vec<Schedule> = Vec::new();
@@ -62,7 +60,7 @@ pub(super) fn read(
 
 fn read_one(
     entry: &Entry<'_, '_>,
-    destinations: &Destinations,
+    destinations: &Destinations<'_>,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Option<Schedule> {
     // Schedules and destinations are named by the same rule.
@@ -125,12 +123,16 @@ fn timing(section: &Section<'_, '_>) -> Option<Timing> {
 
 fn destination(
     entry: &Entry<'_, '_>,
-    destinations: &Destinations,
+    destinations: &Destinations<'_>,
     tenants: &[TenantId],
 ) -> Option<DestinationName> {
     let name = entry.as_text()?;
-    let found = destinations.iter().find(|(known, _)| known.as_str() == name);
+    let found = destinations.read.iter().find(|(known, _)| known.as_str() == name);
     let Some((name, destination)) = found else {
+        // One that is written and faulty is found fault with where it stands.
+        if destinations.written.contains(&name) {
+            return None;
+        }
         entry.refuse(format!("no destination is named {name:?}"), DESTINATION_RULE);
         return None;
     };

@@ -172,7 +172,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::Stay => report.held += 1,
             HeldRepair::Lift => {
-                let lift = legal(record.lift_not_before(goes_at(&record, self.dice, now), now, &rules))?;
+                let lift = legal(record.lift_not_before(goes_at(&record, config), now, &rules))?;
                 match write(self.ledger, &lift, |_| false).await? {
                     Landing::Landed(lifted) => {
                         hand_over(self.ledger, self.queue, self.clock, &lifted).await?;

@@ -7,15 +7,12 @@ use waybill_domain::audit::{Act, Draft};
 use waybill_domain::authority::Book;
 use waybill_domain::order::{Order, OrderBody, OrderId};
 use waybill_domain::redrive::{Lane, ReleaseRate, Run, Standing, Tally};
-use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::time::TimeMs;
 
 use super::plan::Plan;
 use crate::acts::{ActError, Desk};
 use crate::office::Office;
 use crate::ports::{Clock, Dice};
-
-/// What a stop had held goes within this time after a resume.
-pub const RESUME_SPREAD: DurationMs = DurationMs::from_secs(60);
 
 /// How a run is started.
 #[derive(Debug, Clone)]
@@ -81,6 +78,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             standing: Standing::Running,
             lanes,
             in_hand: Vec::new(),
+            hand_of: None,
             tally: Tally::default(),
             watched: Vec::new(),
             outcomes: VecDeque::new(),
@@ -122,7 +120,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             Standing::Running => Ok(false),
             Standing::Finished(_) => Err("has released everything"),
             Standing::Stopped(_) | Standing::Halted(_) | Standing::Sampled(_) => {
-                run.resume(now, RESUME_SPREAD);
+                run.resume(now);
                 Ok(true)
             }
         };

@@ -9,7 +9,8 @@ use waybill_domain::delivery::Record;
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::{ConfigRevision, DestinationName};
+use waybill_domain::hold::HoldRule;
+use waybill_domain::identity::{ConfigRevision, DestinationName, TenantId};
 use waybill_domain::order::OrderId;
 use waybill_domain::outcome::Applied;
 use waybill_domain::redrive::{Bench, Fate, Reviews, Selection, judge};
@@ -116,6 +117,24 @@ impl Plan {
         self.count(|fate| fate == Fate::Release)
     }
 
+    /// Whether a hold keeps something back that a run of it would release.
+    pub fn is_touched_by(&self, rule: &HoldRule) -> bool {
+        let Selection { tenant, event_type, .. } = &self.selection;
+        let is_its = |of: &TenantId| tenant.as_ref().is_none_or(|tenant| tenant == of);
+        match rule {
+            HoldRule::Destination(name) | HoldRule::Suspended(name) => {
+                let mut released = self.groups.iter().filter(|group| group.fate == Fate::Release);
+                released.any(|group| group.destination == *name)
+            }
+            HoldRule::Tenant(of) => is_its(of),
+            HoldRule::Type { types, tenant: of, .. } => {
+                of.as_ref().is_none_or(is_its) && event_type.as_ref().is_none_or(|wanted| types.meets(wanted))
+            }
+            HoldRule::All => true,
+            HoldRule::Run { .. } => false,
+        }
+    }
+
     /// The destinations that a run has anything to do at.
     pub fn destinations(&self) -> impl Iterator<Item = &DestinationName> {
         self.groups.iter().map(|group| &group.destination)
@@ -182,7 +201,7 @@ fn is_perhaps_applied(record: &Record) -> bool {
 }
 
 /// What of a selection the ledger can look for.
-pub(super) fn filter(selection: &Selection) -> DeadLetterFilter {
+pub fn filter(selection: &Selection) -> DeadLetterFilter {
     DeadLetterFilter {
         tenant: selection.tenant.clone(),
         destination: selection.destination.clone(),

@@ -120,8 +120,20 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
     /// Carries out what is in hand, and counts it.
     async fn empty_hand(&self, config: &Config, id: &OrderId, mut run: Box<Run>) -> PortResult<Box<Run>> {
         let in_hand = std::mem::take(&mut run.in_hand);
+        let mut late = DurationMs::ZERO;
         for together in in_hand.chunks(TOGETHER) {
-            let carrying = together.iter().map(|held| self.carry(config, id, &run, held));
+            // What was taken in hand and could not be carried out in time (a crash, a slow store) is not
+            // caught up in a burst: all the rest goes later by as much.
+            let first = together.iter().find_map(|held| held.due_at).map(|at| run.hand_goes_at(at));
+            late = first.map_or(late, |first| late.max(self.desk.clock.now().since(first)));
+            let timed: Vec<InHand> = together
+                .iter()
+                .map(|held| {
+                    let due_at = held.due_at.map(|at| run.hand_goes_at(at).plus(late));
+                    InHand { due_at, ..held.clone() }
+                })
+                .collect();
+            let carrying = timed.iter().map(|held| self.carry(config, id, &run, held));
             for (held, carried) in together.iter().zip(join_all(carrying).await) {
                 match carried {
                     // One that nobody can read must not keep the others from it.
@@ -141,6 +153,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                 }
             }
         }
+        run.delay_hand(late);
         if run.sample.is_some_and(|sample| run.tally.released >= sample) {
             run.standing = Standing::Sampled(self.desk.clock.now());
         }

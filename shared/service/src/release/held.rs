@@ -1,26 +1,29 @@
 //! What is held and may go: found, earliest deadline first; reserved for; lifted and woken.
 
-use waybill_domain::budget::{Budget, Usage};
+use futures::future::join_all;
+use waybill_domain::budget::Usage;
 use waybill_domain::delivery::Record;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::repair::{HeldRepair, repair_held};
-use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
 use crate::ports::{Clock, Cursor, Dice, Ledger, PortError, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
-use crate::redrive::orders::RESUME_SPREAD;
 use crate::steps::{Landing, hand_over, legal, write};
 
 use super::{Bid, Going, Look, is_redrive};
+
+/// How many are lifted at once: each waits for the store.
+const TOGETHER: usize = 20;
 
 /// What is held and may go.
 #[derive(Default)]
 pub(super) struct Found {
     records: Vec<Record>,
     /// Due later, so that they need no room now.
-    due_later: Vec<Record>,
+    due_later: Vec<Going>,
     /// Whether there is more than there is room for.
     more: bool,
 }
@@ -50,7 +53,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 }
                 looked_at += 1;
                 let Some(record) = self.may_go(config, &key).await else { continue };
-                if !sort_in(&mut found, &mut trial, budget, record, self.clock.now()) {
+                if !sort_in(&mut found, &mut trial, bid, record, self.clock.now()) {
                     return Ok(found);
                 }
             }
@@ -60,10 +63,10 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             }
         }
         for record in certain {
-            let is_known =
-                found.records.iter().chain(&found.due_later).any(|r| r.delivery == record.delivery);
+            let later = found.due_later.iter().map(|(record, _)| record);
+            let is_known = found.records.iter().chain(later).any(|r| r.delivery == record.delivery);
             if !is_known {
-                sort_in(&mut found, &mut trial, budget, record.clone(), self.clock.now());
+                sort_in(&mut found, &mut trial, bid, record.clone(), self.clock.now());
             }
         }
         Ok(found)
@@ -94,15 +97,18 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     /// Lifts what goes, and wakes it.
     pub(crate) async fn let_go(&self, config: &Config, going: Vec<Going>, report: &mut TickReport) {
-        for (record, from) in going {
-            let key = record.delivery.key();
-            match self.let_one_go(config, &record, from).await {
-                Ok(true) => report.lifted += 1,
-                Ok(false) => report.raced += 1,
-                Err(error) => {
-                    report.failed += 1;
-                    tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
-                        error = error.in_full(), "not released");
+        for together in going.chunks(TOGETHER) {
+            let lifting = together.iter().map(|(record, from)| self.let_one_go(config, record, *from));
+            for ((record, _), lifted) in together.iter().zip(join_all(lifting).await) {
+                match lifted {
+                    Ok(true) => report.lifted += 1,
+                    Ok(false) => report.raced += 1,
+                    Err(error) => {
+                        report.failed += 1;
+                        let key = record.delivery.key();
+                        tracing::error!(delivery_id = %key.delivery_id, tenant = %key.tenant,
+                            error = error.in_full(), "not released");
+                    }
                 }
             }
         }
@@ -119,11 +125,13 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 }
 
 /// Whether to look further.
-fn sort_in(found: &mut Found, trial: &mut Usage, budget: &Budget, record: Record, now: TimeMs) -> bool {
-    // What a stopped run had released goes within the next minute, not now: a slot that is reserved for it
-    // would lie idle, lapse before it comes, and be missing to everybody else.
-    if record.due_at > now || is_of_a_stopped_run(&record) {
-        found.due_later.push(record);
+fn sort_in(found: &mut Found, trial: &mut Usage, bid: Bid<'_>, record: Record, now: TimeMs) -> bool {
+    let Bid { budget, config, .. } = bid;
+    // A slot that is reserved for what goes later would lie idle, lapse before it comes, and be missing to
+    // everybody else.
+    let goes_at = goes_at(&record, config);
+    if goes_at > now {
+        found.due_later.push((record, goes_at));
         return true;
     }
     let is_redrive = is_redrive(&record);
@@ -144,7 +152,7 @@ fn sort_in(found: &mut Found, trial: &mut Usage, budget: &Budget, record: Record
 /// Reserves for what was found, in the usage as it is by now.
 pub(super) fn reserve(bid: Bid<'_>, usage: &mut Usage, found: Option<&Found>, now: TimeMs) -> Vec<Going> {
     let Some(found) = found else { return Vec::new() };
-    let mut going: Vec<Going> = found.due_later.iter().map(|record| (record.clone(), now)).collect();
+    let mut going = found.due_later.clone();
     let mut more = found.more;
     for record in &found.records {
         match usage.reserve(bid.budget, &record.delivery.id, is_redrive(record), now) {
@@ -159,14 +167,9 @@ pub(super) fn reserve(bid: Bid<'_>, usage: &mut Usage, found: Option<&Found>, no
 }
 
 /// When a lifted delivery may go at the earliest. What a stopped run had released comes back all at once,
-/// and goes spread over a minute, as it was to go.
-pub(crate) fn goes_at(record: &Record, dice: &impl Dice, now: TimeMs) -> TimeMs {
-    match is_of_a_stopped_run(record) {
-        true => now.plus(DurationMs::from_ms((dice.unit() * RESUME_SPREAD.as_ms() as f64) as u64)),
-        false => record.due_at,
-    }
-}
-
-fn is_of_a_stopped_run(record: &Record) -> bool {
-    record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped)
+/// and goes one after the other, as it was to go.
+pub(crate) fn goes_at(record: &Record, config: &Config) -> TimeMs {
+    let is_of_a_stopped_run = record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::RunStopped);
+    let mut resumed = config.resumed.iter().filter(|_| is_of_a_stopped_run);
+    resumed.find_map(|run| run.goes_at(record)).unwrap_or(record.due_at)
 }

@@ -82,7 +82,12 @@ pub fn closed(order: &Order) -> OrderChange {
 pub fn run(standing: Standing, at: u64) -> OrderBody {
     let books = DestinationName::parse("books").expect("a destination");
     let delivery = pending_event("evt").delivery.key();
-    let lane = Lane { from: Some("dead:[\"a\",1]".to_owned()), next_at: Some(t(at + 9)), done: false };
+    let lane = Lane {
+        from: Some("dead:[\"a\",1]".to_owned()),
+        next_at: Some(t(at + 9)),
+        done: false,
+        pauses: serde_json::from_value(json!([{ "before": 1, "by": 2 }])).expect("a pause"),
+    };
     OrderBody::Redrive(Box::new(Run {
         selection: Selection {
             tenant: Some(delivery.tenant.clone()),
@@ -98,11 +103,12 @@ pub fn run(standing: Standing, at: u64) -> OrderBody {
         not_before: Some(t(at + 5)),
         reviews: Reviews { permanent: Some("credentials corrected".to_owned()), ..Reviews::default() },
         standing,
-        lanes: BTreeMap::from([(books, lane)]),
+        lanes: BTreeMap::from([(books.clone(), lane)]),
         in_hand: vec![
             InHand { delivery: delivery.clone(), due_at: Some(t(at + 7)) },
             InHand { delivery: delivery.clone(), due_at: None },
         ],
+        hand_of: Some(books),
         tally: Tally { released: 4, expired: 1, blocked: 2 },
         watched: vec![Watched { delivery, attempts_before: 7 }],
         outcomes: VecDeque::from([true, false]),

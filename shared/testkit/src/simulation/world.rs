@@ -136,5 +136,6 @@ fn config(destinations: Vec<Destination>) -> Config {
         system: System::default(),
         operators: BTreeMap::new(),
         holds: Vec::new(),
+        resumed: Vec::new(),
     }
 }
