@@ -38,7 +38,7 @@ reference: ## Write docs/CLI.md from what the commands say of themselves
 	WAYBILL_WRITE_REFERENCE=1 $(CARGO) test --locked --package waybill --test reference
 
 exhaustive: ## Search every interleaving around one delivery within deeper bounds than the tests do: minutes
-	$(CARGO) test --locked --profile quick --package waybill-tests --test exhaustive -- --ignored --nocapture
+	WAYBILL_DEEP=1 $(CARGO) test --locked --profile quick --package waybill-tests --test exhaustive -- --nocapture
 
 simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories

@@ -110,12 +110,9 @@ fn every_interleaving_of_two_workers_keeps_every_law() {
 #[test]
 fn every_interleaving_of_workers_reconciler_and_operator_keeps_every_law() {
     check(USUAL);
-}
-
-#[test]
-#[ignore = "takes minutes: make exhaustive"]
-fn every_interleaving_within_deeper_bounds_keeps_every_law() {
-    check(DEEP);
+    if std::env::var_os("WAYBILL_DEEP").is_some() {
+        check(DEEP);
+    }
 }
 
 #[test]
