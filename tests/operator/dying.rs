@@ -15,8 +15,9 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::office::{Entered, Office};
 use waybill_service::ports::{
     Applied, Budgets, Burial, Catalogue, Created, Cursor, DeadLetterFilter, DeadLetterGroup, Filter,
-    KeptUsage, Ledger, Outgoing, Page, PortError, PortResult, Queue, UsageSet,
+    KeptUsage, Ledger, Outgoing, Page, PortError, PortResult, Queue, Receipt, Received, UsageSet,
 };
+use waybill_service::sweep::DeadLetterBox;
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue};
 
 /// How many calls are left; shared by the ports of one process.
@@ -164,6 +165,23 @@ impl Queue for Dying<'_, MemoryQueue> {
     async fn bury(&self, burial: Burial) -> PortResult<MessageId> {
         self.1.call()?;
         self.0.bury(burial).await
+    }
+}
+
+impl DeadLetterBox for Dying<'_, MemoryQueue> {
+    async fn take(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
+        self.1.call()?;
+        self.0.take(most, visibility).await
+    }
+
+    async fn remove(&self, receipt: &Receipt) -> PortResult<()> {
+        self.1.call()?;
+        self.0.remove(receipt).await
+    }
+
+    async fn show(&self, receipt: &Receipt) -> PortResult<()> {
+        self.1.call()?;
+        self.0.show(receipt).await
     }
 }
 

@@ -10,5 +10,7 @@ mod judging;
 mod publishing;
 mod redrive;
 mod revisions;
+mod suspension_crashes;
+mod suspensions;
 mod sweep;
 mod world;
