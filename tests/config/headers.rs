@@ -1,4 +1,4 @@
-//! `headers` and `gone` of a destination: what is read, and what is refused before anything is sent.
+//! `headers` of a destination: what is read, and what is refused before anything is sent.
 
 use waybill_domain::destination::SecretRef;
 use waybill_domain::static_header::{StaticHeader, StaticHeaderName};
@@ -86,18 +86,5 @@ fn a_value_is_a_reference_and_never_echoed() {
     ] {
         let expected = format!("line 5: destinations.d.{fault}");
         assert_eq!(faults(&format!("{DESTINATION}headers = {headers}\n")), [expected]);
-    }
-}
-
-#[test]
-fn what_410_does_is_a_dead_letter_and_nothing_else_is_built() {
-    let rule = "(\"dead_letter\": what the recipient has no more use for is a dead letter)";
-    for (value, fault) in [
-        ("\"suspend\"", format!("\"suspend\" is known, but not built in this version {rule}")),
-        ("\"ignore\"", format!("is \"ignore\" {rule}")),
-        ("true", "is true or false (a text in quotes)".to_owned()),
-    ] {
-        let expected = format!("line 5: destinations.d.gone: {fault}");
-        assert_eq!(faults(&format!("{DESTINATION}gone = {value}\n")), [expected]);
     }
 }

@@ -8,6 +8,7 @@ mod refused;
 mod required;
 mod schedules;
 mod sources;
+mod suspending;
 mod syntax;
 mod worker;
 

@@ -10,7 +10,8 @@ fn check(rows: &[(&str, &[&str])]) {
 }
 
 const DESTINATION_KEYS: &str = "one of tenants, owner, url, secrets, event_types, policy, timeout, concurrency, \
-                                rate, on_ambiguous, status_url, statuses, keep_result, schema, headers, gone, metrics";
+                                rate, on_ambiguous, status_url, statuses, keep_result, schema, headers, gone, suspend_after, \
+                                metrics";
 
 #[test]
 fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
@@ -58,14 +59,6 @@ fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_probably_meant() {
 
 #[test]
 fn what_the_design_names_and_this_version_lacks_is_refused_by_name() {
-    let of_a_destination = ["suspend_after = 20"];
-    for line in of_a_destination {
-        let key = line.split(' ').next().unwrap();
-        let expected = format!(
-            "line 5: destinations.d.{key}: is known, but not built in this version ({DESTINATION_KEYS})"
-        );
-        assert_eq!(faults(&format!("{DESTINATION}{line}\n")), [expected]);
-    }
     check(&[
         (
             "[system]\nretain_days = 90",

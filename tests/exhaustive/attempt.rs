@@ -129,6 +129,7 @@ pub(crate) fn terms(ground: &Ground) -> Terms {
         keep_result: false,
         fingerprint: None,
         look: ground.look,
+        is_probe: false,
     }
 }
 

@@ -14,5 +14,7 @@ mod redrive;
 mod revisions;
 mod rounds;
 mod slots;
+mod suspension_crashes;
+mod suspensions;
 mod sweep;
 mod world;

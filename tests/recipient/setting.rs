@@ -131,6 +131,7 @@ pub(crate) fn request_to(url: &str) -> Request {
             policy: Policy::default(),
             timeout: PLENTY,
             budget: None,
+            suspension: None,
             on_ambiguous: OnAmbiguous::Retry,
             status_url: None,
             statuses: BTreeMap::new(),

@@ -76,6 +76,7 @@ pub(crate) fn destination() -> Destination {
         policy: policy(7),
         timeout: secs(15),
         budget: None,
+        suspension: None,
         on_ambiguous: OnAmbiguous::Retry,
         status_url: None,
         statuses: Default::default(),
@@ -84,7 +85,8 @@ pub(crate) fn destination() -> Destination {
 }
 
 pub(crate) fn terms(on_ambiguous: OnAmbiguous) -> Terms {
-    Terms { policy: policy(7), on_ambiguous, keep_result: false, fingerprint: None, look: look() }
+    let policy = policy(7);
+    Terms { policy, on_ambiguous, keep_result: false, fingerprint: None, look: look(), is_probe: false }
 }
 
 pub(crate) fn message(id: &str) -> MessageId {

@@ -14,6 +14,7 @@ mod look_ups;
 mod schedules;
 mod signatures;
 mod sources;
+mod suspensions;
 mod transitions;
 mod vectors;
 mod vendors;

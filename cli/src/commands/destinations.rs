@@ -1,13 +1,15 @@
 //! `waybill destinations list` and `show`: the recipients in the configuration in force, with whom to
-//! ask, what is held, and what is dead.
+//! ask, what is used of their budgets, what is held, and what is dead.
 
 use std::sync::Arc;
 
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Order, OrderBody};
+use waybill_service::held_count::count_held;
 use waybill_service::office::Office;
-use waybill_service::ports::{Catalogue, DeadLetterGroup};
+use waybill_service::ports::{Catalogue, Clock as _, DeadLetterGroup, Ledger};
+use waybill_system::SystemClock;
 
 use super::holds::in_force;
 use super::operator::Operator;
@@ -16,6 +18,7 @@ use crate::backend::on_office;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::destinations::{self as shown, Seen};
+use crate::show::standing::Standing;
 
 /// What can be asked of destinations.
 #[derive(Debug, clap::Subcommand)]
@@ -30,13 +33,19 @@ pub(crate) enum Command {
     },
 }
 
+/// How many held deliveries are counted of each destination, where all are listed, and of one.
+const COUNTED: [usize; 2] = [100, 1000];
+
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let opened = globals.backend().open().await?;
     match command {
         Command::List => {
             let operator = Operator::of(globals, &opened, "destinations list").await?;
             on_office!(opened, |ledger, office| {
-                let seen = all(ledger, office, &operator).await?;
+                let mut seen = all(ledger, office, &operator).await?;
+                for seen in &mut seen {
+                    look(ledger, &operator, seen, COUNTED[0]).await?;
+                }
                 match globals.output {
                     Format::Json => seen.iter().for_each(|seen| out::json(&shown::facts(seen))),
                     Format::Table if seen.is_empty() => out::complain("no destinations"),
@@ -49,12 +58,13 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let operator = Operator::of(globals, &opened, "destinations show").await?;
             on_office!(opened, |ledger, office| {
                 let all = all(ledger, office, &operator).await?;
-                let Some(seen) = all.iter().find(|seen| seen.destination.name == destination) else {
+                let Some(mut seen) = all.into_iter().find(|seen| seen.destination.name == destination) else {
                     return Err(Failure::failed(format!("there is no destination {destination}")));
                 };
+                look(ledger, &operator, &mut seen, COUNTED[1]).await?;
                 match globals.output {
-                    Format::Json => out::json(&shown::facts(seen)),
-                    Format::Table => out::line(shown::of_one(seen)),
+                    Format::Json => out::json(&shown::facts(&seen)),
+                    Format::Table => out::line(shown::of_one(&seen)),
                 }
                 Ok(Exit::Done)
             })
@@ -100,5 +110,32 @@ fn seen(
         holds: holds.iter().filter(is_about).cloned().collect(),
         dead: dead.iter().filter(|group| group.destination == destination.name).cloned().collect(),
         tenants,
+        standing: None,
     }
+}
+
+/// Looks at how it stands, where the store lets the operator read that. What several tenants share is told
+/// to whoever may know of all of them.
+async fn look(
+    ledger: &impl Ledger,
+    operator: &Operator,
+    seen: &mut Seen,
+    most: usize,
+) -> Result<(), Failure> {
+    if !operator.may_read_across() {
+        return Ok(());
+    }
+    let name = &seen.destination.name;
+    let usage = ledger.usage(name).await?.usage;
+    let held = count_held(ledger, name, most, |record| operator.may_see(&record.delivery.tenant)).await?;
+    let is_shared = seen.tenants.len() < seen.destination.tenants.len();
+    let now = SystemClock.now();
+    seen.standing = Some(Standing {
+        in_use: (!is_shared).then(|| usage.in_use(now)),
+        suspension: usage.health.suspension().cloned(),
+        failures_in_a_row: usage.health.failures_in_a_row(),
+        held,
+        now,
+    });
+    Ok(())
 }

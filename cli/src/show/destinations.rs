@@ -12,6 +12,7 @@ use waybill_service::ports::DeadLetterGroup;
 use super::config::{list, span};
 use super::escape::escaped;
 use super::orders::{of_hold, rule_in_words};
+use super::standing::{self, Standing};
 use super::table::table;
 use super::{counted, facts::of_group, or_dash};
 
@@ -25,6 +26,8 @@ pub(crate) struct Seen {
     pub(crate) holds: Vec<Order>,
     /// These tenants' dead letters.
     pub(crate) dead: Vec<DeadLetterGroup>,
+    /// How it stands, where the reader may know.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl Seen {
@@ -52,7 +55,7 @@ pub(crate) fn touches(rule: &HoldRule, destination: &DestinationName, tenants: &
 
 /// Destinations, one row each.
 pub(crate) fn of_all(all: &[Seen]) -> String {
-    let header = ["DESTINATION", "TENANTS", "OWNER", "TO", "HELD", "DEAD LETTERS"];
+    let header = ["DESTINATION", "TENANTS", "OWNER", "TO", "AT ONCE", "HOLDS", "WAITING", "DEAD LETTERS"];
     let rows = all.iter().map(|seen| {
         let held: Vec<&str> = seen.each_hold().map(|(_, hold)| hold.rule.reason().as_str()).collect();
         [
@@ -60,7 +63,9 @@ pub(crate) fn of_all(all: &[Seen]) -> String {
             list(&seen.tenants),
             or_dash(seen.destination.owner.as_deref().map(escaped)),
             seen.destination.url.origin(),
+            or_dash(seen.standing.as_ref().and_then(|standing| standing.at_once(&seen.destination))),
             if held.is_empty() { "-".to_owned() } else { held.join(", ") },
+            or_dash(seen.standing.as_ref().map(Standing::held)),
             seen.dead_letters().to_string(),
         ]
     });
@@ -92,6 +97,7 @@ pub(crate) fn of_one(seen: &Seen) -> String {
         ),
         format!("  ambiguous     {}", on_ambiguous(destination)),
     ];
+    lines.extend(seen.standing.iter().flat_map(|standing| standing.lines(destination)));
     for (order, hold) in seen.each_hold() {
         let (rule, placed) = (rule_in_words(&hold.rule), &hold.placed);
         let (by, why) = (escaped(&placed.by), escaped(&placed.why));
@@ -114,7 +120,7 @@ pub(crate) fn of_one(seen: &Seen) -> String {
 pub(crate) fn facts(seen: &Seen) -> Value {
     let destination = &seen.destination;
     let policy = &destination.policy;
-    json!({
+    let facts = json!({
         "destination": destination.name.as_str(),
         "tenants": seen.tenants.iter().map(|tenant| tenant.as_str()).collect::<Vec<_>>(),
         "owner": destination.owner,
@@ -133,7 +139,11 @@ pub(crate) fn facts(seen: &Seen) -> Value {
         "holds": seen.each_hold().map(|(order, hold)| of_hold(order, hold)).collect::<Vec<_>>(),
         "dead_letters": seen.dead_letters(),
         "dead_letter_groups": seen.dead.iter().map(of_group).collect::<Vec<_>>(),
-    })
+    });
+    match facts {
+        Value::Object(facts) => standing::added_to(facts, seen.standing.as_ref(), destination),
+        facts => facts,
+    }
 }
 
 fn on_ambiguous(destination: &Destination) -> &'static str {

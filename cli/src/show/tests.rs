@@ -38,6 +38,7 @@ fn terms() -> Terms {
         keep_result: true,
         fingerprint: None,
         look,
+        is_probe: false,
     }
 }
 

@@ -39,14 +39,19 @@ pub(crate) fn post(address: &str, path: &str, headers: &[(&str, &str)], body: &[
 
 /// Sends these bytes, and reads the answer to its end.
 pub(crate) fn raw(address: &str, bytes: &[u8]) -> Answer {
+    let text = text(address, bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = serde_json::from_str(body).unwrap_or(Value::Null);
+    Answer { status, head: head.to_ascii_lowercase(), body }
+}
+
+/// The same, as it came.
+pub(crate) fn text(address: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(bytes).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
-    let text = String::from_utf8(answer).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let body = serde_json::from_str(body).unwrap_or(Value::Null);
-    Answer { status, head: head.to_ascii_lowercase(), body }
+    String::from_utf8(answer).unwrap()
 }

@@ -164,8 +164,9 @@ pub fn admit(record: &Record, wakeup: &WakeUp, message_id: &MessageId, scene: Sc
             return Admission::Acknowledge(Suppressed::Held);
         }
         (Some(reason), _) => return Admission::Hold(reason),
-        // Whoever frees a slot releases it, earliest deadline first: a stray copy jumps no queue.
-        (None, Some(held)) if held.reason == HoldReason::Budget => {
+        // Whoever frees a slot, or lifts the suspension, releases it, earliest deadline first: a stray copy
+        // jumps no queue.
+        (None, Some(held)) if matches!(held.reason, HoldReason::Budget | HoldReason::Suspended) => {
             return Admission::Acknowledge(Suppressed::Held);
         }
         (None, Some(_)) => return Admission::Lift,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::InvalidField;
 use crate::identity::{DeliveryId, WriteToken};
+use crate::suspension::{Gate, Health};
 use crate::time::{DurationMs, TimeMs};
 
 /// What a destination may be asked to bear.
@@ -26,12 +27,21 @@ impl Budget {
     /// How many requests at once where only a rate is configured.
     pub const USUAL_CONCURRENCY: u32 = 16;
 
+    /// Whatever comes: for a destination that is counted for its suspension alone. Nothing of it is kept,
+    /// so that a healthy one costs no write.
+    pub const UNBOUNDED: Self = Self { concurrency: u32::MAX, rate: None };
+
     /// The budget of a destination that is configured so; none where it is not configured at all.
     pub fn of(concurrency: Option<u32>, rate: Option<Rate>) -> Option<Self> {
         match (concurrency, rate) {
             (None, None) => None,
             _ => Some(Self { concurrency: concurrency.unwrap_or(Self::USUAL_CONCURRENCY).max(1), rate }),
         }
+    }
+
+    /// Whether anything may come.
+    pub fn is_unbounded(&self) -> bool {
+        *self == Self::UNBOUNDED
     }
 
     /// How many of the slots redrives may have.
@@ -157,6 +167,22 @@ pub struct Wanted {
     pub is_redrive: bool,
 }
 
+/// What is answered to who asks for a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// A slot, leased until then.
+    Slot {
+        /// Until when.
+        until: TimeMs,
+        /// Whether it is for a probe of a suspended destination.
+        is_probe: bool,
+    },
+    /// There is no room.
+    Full,
+    /// The destination is suspended.
+    Suspended,
+}
+
 /// What is used of a destination's budget: one small item, changed by compare-and-set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
@@ -174,9 +200,45 @@ pub struct Usage {
     /// Under which rate the paces were charged, as microseconds between two starts; 0 before the first.
     #[serde(default, skip_serializing_if = "is_nothing")]
     spacing_us: i64,
+    /// Whether the destination is suspended, or about to be.
+    #[serde(default, skip_serializing_if = "Health::is_empty")]
+    pub health: Health,
 }
 
 impl Usage {
+    /// Answers each of `wanted`, in order, where the destination may be suspended: then nobody but its
+    /// probe gets a slot.
+    #[must_use]
+    pub fn answer(
+        &mut self,
+        budget: &Budget,
+        wanted: &[Wanted],
+        now: TimeMs,
+        lease: DurationMs,
+    ) -> Vec<Answer> {
+        // What lapsed goes, whether or not anybody asks.
+        self.adapt(budget, now);
+        self.drop_lapsed(now);
+        let answers = wanted.iter().map(|one| {
+            let gate = self.health.gate(&one.delivery, &one.token, now);
+            if gate == Gate::Shut {
+                return Answer::Suspended;
+            }
+            let Some(until) = self.take(budget, std::slice::from_ref(one), now, lease)[0] else {
+                return Answer::Full;
+            };
+            if gate == Gate::Probe {
+                self.health.begin_probe(&one.delivery, &one.token, until);
+            }
+            Answer::Slot { until, is_probe: gate == Gate::Probe }
+        });
+        let answers: Vec<Answer> = answers.collect();
+        if answers.contains(&Answer::Suspended) {
+            self.someone_waits(now, lease);
+        }
+        answers
+    }
+
     /// Leases a slot to each of `wanted` for as long as there is room, in order: until when, or none.
     /// What is refused is remembered, so that whoever frees a slot looks for what is held.
     #[must_use]
@@ -205,6 +267,9 @@ impl Usage {
     ) -> Option<TimeMs> {
         if let Some(own) = self.slots.iter().find(|slot| slot.token == wanted.token) {
             return Some(own.until);
+        }
+        if budget.is_unbounded() {
+            return Some(now.plus(lease));
         }
         let Wanted { token, delivery, is_redrive } = wanted.clone();
         match self.reserved.iter().position(|reservation| reservation.delivery == delivery) {
@@ -240,6 +305,9 @@ impl Usage {
     ) -> Option<TimeMs> {
         self.adapt(budget, now);
         self.drop_lapsed(now);
+        if budget.is_unbounded() {
+            return Some(now);
+        }
         if self.is_reserved(delivery) || !self.has_slot(budget, is_redrive) {
             return None;
         }
@@ -277,9 +345,13 @@ impl Usage {
 
     /// How many slots are free, lapsed ones among them.
     pub fn free(&self, budget: &Budget, now: TimeMs) -> usize {
-        let live = self.slots.iter().filter(|slot| slot.until > now).count()
-            + self.reserved.iter().filter(|reservation| reservation.until > now).count();
-        (budget.concurrency as usize).saturating_sub(live)
+        (budget.concurrency as usize).saturating_sub(self.in_use(now))
+    }
+
+    /// How many slots are leased or reserved.
+    pub fn in_use(&self, now: TimeMs) -> usize {
+        self.slots.iter().filter(|slot| slot.until > now).count()
+            + self.reserved.iter().filter(|reservation| reservation.until > now).count()
     }
 
     /// How many slots wait for a wake-up.

@@ -13,6 +13,7 @@ use crate::look_up::StatusUrl;
 use crate::outcome::{StatusOverride, StatusOverrides};
 use crate::policy::Policy;
 use crate::static_header::StaticHeader;
+use crate::suspension::SuspendRules;
 use crate::time::DurationMs;
 
 /// Where and how one recipient wants its events.
@@ -38,6 +39,8 @@ pub struct Destination {
     pub timeout: DurationMs,
     /// What it may be asked to bear; whatever comes, where there is none.
     pub budget: Option<Budget>,
+    /// When it is suspended; never, where there are no rules.
+    pub suspension: Option<SuspendRules>,
     /// What follows an attempt whose effect nobody knows.
     pub on_ambiguous: OnAmbiguous,
     /// Where it is asked what became of a request, with [`OnAmbiguous::Query`].

@@ -9,7 +9,7 @@
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`]
 //! (with [`static_header`]),
 //! [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
-//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`], [`look_up`], [`schedule`] (with
+//! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`] (with [`suspension`]), [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
 //! [`retry_after`], [`signature`], [`address`], and for what comes in [`verify`], [`mod@pointer`], [`source`]; for a
@@ -35,6 +35,7 @@ pub mod repair;
 pub mod look_up;
 pub mod hold;
 pub mod budget;
+pub mod suspension;
 pub mod authority;
 pub mod audit;
 pub mod order;

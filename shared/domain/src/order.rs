@@ -171,9 +171,11 @@ impl Order {
         }
     }
 
-    /// The hold that it means for deliveries, if it means one: of its own, or of a stopped run.
+    /// The hold that it means for deliveries, if it means one: of its own, or of a stopped run. A
+    /// suspension's order only shows it: what it keeps back is decided in its destination's budget.
     pub fn hold_rule(&self) -> Option<HoldRule> {
         match &self.body {
+            OrderBody::Hold(Hold { rule: HoldRule::Suspended(_), .. }) => None,
             OrderBody::Hold(hold) if hold.lifted.is_none() => Some(hold.rule.clone()),
             OrderBody::Redrive(run) if run.holds_what_it_released() => {
                 Some(HoldRule::Run { run: self.id.to_string(), tenant: self.book.tenant().cloned() })

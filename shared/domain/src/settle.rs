@@ -24,6 +24,9 @@ pub struct Terms {
     pub fingerprint: Option<String>,
     /// When open deliveries are looked at.
     pub look: LookRules,
+    /// Whether this attempt only tries whether a suspended destination takes something again: what was
+    /// refused because of the destination is not the delivery's end.
+    pub is_probe: bool,
 }
 
 /// A settle: the evidence, which is written first, and the change.
@@ -165,7 +168,8 @@ fn next_step(
     unit: f64,
 ) -> Next {
     let dead = |reason| Next::End(Ending::DeadLettered(reason));
-    if failure.verdict == Verdict::Permanent {
+    let is_for_all = matches!(failure.class, FailureClass::AuthenticationRejected | FailureClass::Gone);
+    if failure.verdict == Verdict::Permanent && !(terms.is_probe && is_for_all) {
         return dead(DeadLetterReason::Permanent(failure.class));
     }
     if failure.applied == Applied::Unknown && terms.on_ambiguous == OnAmbiguous::Hold {

@@ -22,12 +22,12 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
 
 use crate::config::Config;
-use crate::desk::Approach;
+use crate::desk::{Approach, Slot};
 use crate::look_up::ask_then_send;
 use crate::ports::{
     Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
 };
-use crate::release::goes_at;
+use crate::release::{goes_at, usable_until};
 use crate::steps::{Landing, MOST_ROUNDS, hand_over, insist, legal, write};
 use crate::{instruments, notes};
 
@@ -72,12 +72,13 @@ struct Errand<'a> {
 }
 
 /// What an attempt begins with.
-struct Beginning {
+struct Beginning<'a> {
     attempt: AttemptNumber,
     timeout: DurationMs,
     payload: Option<Bytes>,
     token: WriteToken,
-    slot_until: Option<TimeMs>,
+    /// Leased of its destination's budget, where it has one.
+    slot: Option<&'a Slot>,
 }
 
 /// What one round of a wake-up came to.
@@ -240,16 +241,16 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         Ok(Round::Done(Verdict::Acknowledge))
     }
 
-    /// Claim, send, settle: `token` is the claim's, and nothing is sent that could last beyond
-    /// `slot_until`.
+    /// Claim, send, settle: `token` is the claim's, and nothing is sent that could last beyond the slot.
     async fn attempt(
         &self,
         Errand { config, message_id, .. }: Errand<'_>,
         destination: &Arc<Destination>,
         record: &Record,
-        Beginning { attempt, timeout, payload, token, slot_until }: Beginning,
+        Beginning { attempt, timeout, payload, token, slot }: Beginning<'_>,
     ) -> PortResult<Round> {
-        let terms = self.terms(config, Some(destination));
+        let is_probe = slot.is_some_and(Slot::is_probe);
+        let terms = Terms { is_probe, ..self.terms(config, Some(destination)) };
         let now = self.ports.clock.now();
         let change =
             legal(record.claim(message_id.clone(), token.clone(), now, timeout, config.revision.clone()))?;
@@ -261,7 +262,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         let Some(claim) = claimed.claim.clone() else { return Ok(Round::Again) };
 
         let window = SendWindow {
-            lease_until: slot_until.map_or(claim.lease_until, |until| until.min(claim.lease_until)),
+            lease_until: slot.map_or(claim.lease_until, |slot| usable_until(slot).min(claim.lease_until)),
             limit_at: claimed.limit(now).at,
             timeout,
             started_at: now,
@@ -283,6 +284,9 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             Sending::Attempted(report) => {
                 notes::attempt(&claimed.delivery.key(), &claim, &report);
                 instruments::attempted(config, &destination.name, &report);
+                if let Some(slot) = slot {
+                    slot.tell(&report);
+                }
                 self.settle_report(config, *claimed, &claim, &report, &terms, &by).await
             }
         }
@@ -401,6 +405,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             keep_result: destination.is_some_and(|d| d.keep_result),
             fingerprint: destination.map(|d| d.fingerprint()),
             look: config.look_rules(self.ports.queue.window()),
+            is_probe: false,
         }
     }
 }

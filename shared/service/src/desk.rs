@@ -1,4 +1,5 @@
-//! The desk: where all that one process works on meets to take and give back what budgets lease.
+//! The desk: where all that one process works on meets to take and give back what budgets lease, and to
+//! tell how their destinations do.
 //!
 //! Whoever comes first writes for everybody who is there; so a batch takes its slots of a destination
 //! in one write. Slots that are done with are given back at once where somebody may wait for them, and
@@ -7,13 +8,15 @@
 //! answered, and to ask again changes nothing. What is never given back lapses.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::channel::oneshot;
 use futures::future::join_all;
-use waybill_domain::budget::Wanted;
+use waybill_domain::attempt::SendReport;
+use waybill_domain::budget::{Answer, Wanted};
 use waybill_domain::identity::{DestinationName, WriteToken};
-use waybill_domain::time::TimeMs;
+use waybill_domain::suspension::{Heard, Sign, SuspendRules};
+use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::ports::KeptUsage;
 
@@ -44,12 +47,22 @@ struct Book {
     /// Ends when somebody who is on the way has come, or has turned elsewhere.
     on_their_way: Vec<oneshot::Receiver<()>>,
     wanted: Vec<Wanted>,
-    answers: BTreeMap<String, Option<TimeMs>>,
+    answers: BTreeMap<String, Answer>,
     at_work: usize,
-    finished: Vec<WriteToken>,
+    finished: Vec<Heard>,
     /// As this process saw it last.
-    kept: Option<KeptUsage>,
+    kept: Option<Kept>,
 }
+
+#[derive(Debug)]
+struct Kept {
+    usage: KeptUsage,
+    seen_at: TimeMs,
+}
+
+/// How long a process goes by what it saw of a destination for which nothing is written as long as it is
+/// healthy: others may have seen it fail meanwhile.
+const BELIEVED_FOR: DurationMs = DurationMs::from_secs(5);
 
 impl Counter {
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -80,43 +93,60 @@ impl Counter {
     }
 
     /// What is to be written: who wants a slot, and what is done with.
-    pub(crate) fn open_business(&self) -> (Vec<Wanted>, Vec<WriteToken>) {
+    pub(crate) fn open_business(&self) -> (Vec<Wanted>, Vec<Heard>) {
         let book = self.book();
         (book.wanted.clone(), book.finished.clone())
     }
 
     /// It is written: each gets an answer, and what was given back is forgotten.
-    pub(crate) fn close(&self, wanted: &[Wanted], answers: Vec<Option<TimeMs>>, finished: &[WriteToken]) {
+    pub(crate) fn close(&self, wanted: &[Wanted], answers: Vec<Answer>, finished: &[Heard]) {
         let mut book = self.book();
-        book.finished.retain(|token| !finished.contains(token));
+        book.finished.retain(|heard| !finished.contains(heard));
         for (one, answer) in wanted.iter().zip(answers) {
             let before = book.wanted.len();
             book.wanted.retain(|still| still.token != one.token);
             if book.wanted.len() < before {
                 book.answers.insert(one.token.as_str().to_owned(), answer);
-                book.at_work += usize::from(answer.is_some());
-            } else if answer.is_some() {
+                book.at_work += usize::from(is_slot(answer));
+            } else if is_slot(answer) {
                 // Withdrawn meanwhile: nobody will use it.
-                book.finished.push(one.token.clone());
+                book.finished.push(unused(&one.token));
             }
         }
     }
 
     /// What this process saw last; reading it again is not needed to write.
     pub(crate) fn kept(&self) -> Option<KeptUsage> {
-        self.book().kept.clone()
+        self.book().kept.as_ref().map(|kept| kept.usage.clone())
+    }
+
+    /// The same, if it was seen a moment ago.
+    pub(crate) fn kept_lately(&self, now: TimeMs) -> Option<KeptUsage> {
+        let book = self.book();
+        let lately = book.kept.as_ref().filter(|kept| now < kept.seen_at.plus(BELIEVED_FOR));
+        lately.map(|kept| kept.usage.clone())
+    }
+
+    /// Nobody here knows what is stored.
+    pub(crate) fn forget(&self) {
+        self.book().kept = None;
     }
 
     /// What is stored, as far as anybody here knows.
-    pub(crate) fn keep(&self, kept: Option<KeptUsage>) {
-        self.book().kept = kept;
+    pub(crate) fn keep(&self, usage: KeptUsage, seen_at: TimeMs) {
+        self.book().kept = Some(Kept { usage, seen_at });
     }
 
-    /// Whether what is done with is to be given back now.
-    pub(crate) fn is_worth_a_write(&self, now: TimeMs) -> bool {
+    /// Whether what is done with is to be given back now: somebody may wait for it, it tells something of
+    /// the destination, or it is as much as is still at work.
+    pub(crate) fn is_worth_a_write(&self, rules: Option<&SuspendRules>, now: TimeMs) -> bool {
         let book = self.book();
-        let is_wanted = book.kept.as_ref().is_none_or(|kept| kept.usage.is_wanted(now));
-        !book.finished.is_empty() && (is_wanted || book.finished.len() >= book.at_work)
+        let Some(kept) = book.kept.as_ref().map(|kept| &kept.usage.usage) else {
+            return !book.finished.is_empty();
+        };
+        let tells = |rules: &SuspendRules| book.finished.iter().any(|it| kept.health.heeds(rules, it));
+        let is_much = book.finished.len() >= book.at_work;
+        !book.finished.is_empty() && (is_much || kept.is_wanted(now) || rules.is_some_and(tells))
     }
 }
 
@@ -146,20 +176,45 @@ impl Asking {
         self.counter.book().answers.contains_key(self.token.as_str())
     }
 
-    /// The slot, or none where there is no room.
-    pub(crate) fn collect(self) -> Option<Slot> {
-        let until = self.counter.book().answers.remove(self.token.as_str())??;
-        Some(Slot { counter: self.counter.clone(), token: Some(self.token.clone()), until })
+    /// The slot, or why there is none. Who was not answered finds no room.
+    pub(crate) fn collect(self) -> Result<Slot, Refused> {
+        let answer = self.counter.book().answers.remove(self.token.as_str());
+        match answer {
+            Some(Answer::Slot { until, is_probe }) => {
+                let (counter, token) = (self.counter.clone(), Some(self.token.clone()));
+                Ok(Slot { counter, token, until, is_probe, told: OnceLock::new() })
+            }
+            Some(Answer::Suspended) => Err(Refused::Suspended),
+            Some(Answer::Full) | None => Err(Refused::Full),
+        }
     }
+}
+
+/// Why there is no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The budget is full.
+    Full,
+    /// The destination is suspended.
+    Suspended,
+}
+
+fn is_slot(answer: Answer) -> bool {
+    matches!(answer, Answer::Slot { .. })
+}
+
+/// A slot under which nothing was sent.
+fn unused(token: &WriteToken) -> Heard {
+    Heard { token: token.clone(), sign: None, started_at: TimeMs::from_unix_ms(0) }
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
         let mut book = self.counter.book();
         book.wanted.retain(|wanted| wanted.token != self.token);
-        if let Some(Some(_)) = book.answers.remove(self.token.as_str()) {
+        if book.answers.remove(self.token.as_str()).is_some_and(is_slot) {
             book.at_work -= 1;
-            book.finished.push(self.token.clone());
+            book.finished.push(unused(&self.token));
         }
     }
 }
@@ -171,6 +226,8 @@ pub(crate) struct Slot {
     counter: Arc<Counter>,
     token: Option<WriteToken>,
     until: TimeMs,
+    is_probe: bool,
+    told: OnceLock<(Option<Sign>, TimeMs)>,
 }
 
 impl Slot {
@@ -179,12 +236,28 @@ impl Slot {
         self.until
     }
 
+    /// Whether the attempt only tries whether a suspended destination takes something again.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+
+    /// What the attempt under it came to.
+    pub(crate) fn tell(&self, report: &SendReport) {
+        // One attempt is made under a slot: a second report there is none.
+        let _ = self.told.set((Sign::of(report), report.started_at));
+    }
+
     /// It is done with.
     pub(crate) fn finish(mut self) -> Arc<Counter> {
         let token = self.token.take();
+        let told = self.told.get().copied();
+        let heard = token.map(|token| match told {
+            Some((sign, started_at)) => Heard { token, sign, started_at },
+            None => unused(&token),
+        });
         let mut book = self.counter.book();
         book.at_work -= 1;
-        book.finished.extend(token);
+        book.finished.extend(heard);
         drop(book);
         self.counter.clone()
     }

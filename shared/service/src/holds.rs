@@ -3,6 +3,7 @@
 use serde_json::json;
 use waybill_domain::audit::{Act, Draft, Entry};
 use waybill_domain::authority::Book;
+use waybill_domain::destination::Destination;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
 
@@ -28,14 +29,19 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
     match rule {
         HoldRule::Tenant(tenant) => Book::Tenant(tenant.clone()),
         HoldRule::Type { tenant, .. } => Book::from(tenant.clone()),
-        HoldRule::Destination(name) | HoldRule::Suspended(name) => match config.destinations.get(name) {
-            Some(destination) if destination.tenants.len() == 1 => {
-                Book::Tenant(destination.tenants[0].clone())
-            }
-            _ => Book::Across,
-        },
+        HoldRule::Destination(name) | HoldRule::Suspended(name) => {
+            config.destinations.get(name).map_or(Book::Across, |destination| book_of_destination(destination))
+        }
         HoldRule::All => Book::Across,
         HoldRule::Run { tenant, .. } => Book::from(tenant.clone()),
+    }
+}
+
+/// Whose matter a destination is: its tenant's, where it serves one alone.
+pub(crate) fn book_of_destination(destination: &Destination) -> Book {
+    match destination.tenants.as_slice() {
+        [tenant] => Book::Tenant(tenant.clone()),
+        _ => Book::Across,
     }
 }
 
@@ -105,7 +111,10 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
                 book: order.book.clone(),
                 at: lifted.at,
                 who: lifted.by.clone(),
-                act: Act::HoldLifted,
+                act: match hold.rule {
+                    HoldRule::Suspended(_) => Act::SuspensionLifted,
+                    _ => Act::HoldLifted,
+                },
                 subject: id.to_string(),
                 why: Some(lifted.why.clone()),
                 details: json!({ "rule": hold.rule }),

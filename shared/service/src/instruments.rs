@@ -62,6 +62,7 @@ instruments! {
     DuplicateSuppressed: Counter, Count, ["destination"], "Messages that came and led to no request";
     RateLimited: Counter, Count, ["destination"], "Attempts that the recipient answered with 429";
     Held: Counter, Count, ["destination", "reason"], "Deliveries that began to be held";
+    Suspended: Counter, Count, ["destination"], "Suspensions of a destination by automation";
     RetryToSuccess: Histogram, Milliseconds, ["destination"], "From the first queueing to the success of what needed more than one attempt";
     AttemptDuration: Histogram, Milliseconds, ["destination"], "How long an attempt took";
     DeadlineSlack: Histogram, Milliseconds, ["destination"], "What was left to the deadline at a success, or is left when a retry is due";
@@ -144,6 +145,11 @@ pub(crate) fn ended(config: &Config, record: &Record) {
         State::Pending | State::Retryable => return,
     }
     histogram!("AttemptsToEnd", "destination" => destination).record(f64::from(record.attempts_made));
+}
+
+/// A destination was suspended.
+pub(crate) fn suspended(config: &Config, destination: &DestinationName) {
+    counter!("Suspended", "destination" => label(config, destination)).increment(1);
 }
 
 /// A round of the reconciler saw deliveries that were due at most so long ago.

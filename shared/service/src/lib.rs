@@ -28,6 +28,8 @@ pub mod office;
 pub mod acts;
 pub mod operators;
 pub mod holds;
+mod suspensions;
+pub mod held_count;
 pub mod endings;
 pub mod revisions;
 pub mod source;

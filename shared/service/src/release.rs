@@ -10,13 +10,16 @@ mod held;
 
 use std::sync::Arc;
 
-use waybill_domain::budget::{Budget, Wanted};
+use waybill_domain::budget::{Answer, Budget, Usage, Wanted};
 use waybill_domain::delivery::{Claim, Record};
 use waybill_domain::destination::Destination;
+use waybill_domain::identity::WriteToken;
+use waybill_domain::suspension::{CHOSEN_AHEAD, Health, Heard, SuspendRules};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::config::Config;
-use crate::desk::{Approach, Counter, Desk, Slot};
+use crate::desk::{Approach, Counter, Desk, Refused, Slot};
+use crate::holds::book_of_destination;
 use crate::ports::{Clock, Dice, KeptUsage, Ledger, PortResult, Queue, UsageSet};
 use crate::reconcile::{Reconciler, TickReport};
 
@@ -32,18 +35,49 @@ const TO_BEGIN: DurationMs = DurationMs::from_secs(5);
 /// How many held deliveries a worker looks at before it leaves the rest to the reconciler.
 const MOST_LOOKED_AT: usize = 100;
 
-/// A destination with a budget, under one configuration.
+/// A destination with a budget, or that may be suspended, under one configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct Bid<'a> {
     pub(crate) config: &'a Config,
     pub(crate) destination: &'a Destination,
     pub(crate) budget: &'a Budget,
+    pub(crate) rules: Option<&'a SuspendRules>,
 }
 
 impl<'a> Bid<'a> {
-    /// None where the destination has no budget.
+    /// None where the destination has neither a budget nor rules for its suspension.
     pub(crate) fn of(config: &'a Config, destination: &'a Destination) -> Option<Self> {
-        destination.budget.as_ref().map(|budget| Self { config, destination, budget })
+        let rules = destination.suspension.as_ref();
+        let unbounded = rules.map(|_| &Budget::UNBOUNDED);
+        let budget = destination.budget.as_ref().or(unbounded)?;
+        Some(Self { config, destination, budget, rules })
+    }
+
+    /// What this process may go by without asking the ledger.
+    fn known(&self, counter: &Counter, now: TimeMs) -> Option<KeptUsage> {
+        // Where every slot is a write, whoever goes by what is past loses its write.
+        match self.budget.is_unbounded() {
+            true => counter.kept_lately(now),
+            false => counter.kept(),
+        }
+    }
+
+    /// What is used once these are done with, under the rules in force.
+    fn settled(&self, kept: &Usage, finished: &[Heard], now: TimeMs) -> Usage {
+        let mut usage = kept.clone();
+        let tokens: Vec<WriteToken> = finished.iter().map(|heard| heard.token.clone()).collect();
+        usage.release(&tokens);
+        match self.rules {
+            None => usage.health = Health::default(),
+            Some(rules) => {
+                let (was_suspended, book) = (is_suspended(&usage), book_of_destination(self.destination));
+                finished.iter().for_each(|heard| usage.health.hear(rules, &book, heard, now));
+                if was_suspended && !is_suspended(&usage) {
+                    usage.someone_waits(now, self.lease());
+                }
+            }
+        }
+        usage
     }
 
     /// An attempt, what its claim has to spare, and what may pass before it begins.
@@ -73,20 +107,25 @@ impl Look {
     const USUAL: Self = Self { always: false, most: MOST_LOOKED_AT, until: None };
     /// By whoever is about to send, and must not be kept up.
     const SHORT: Self = Self { always: false, most: 10, until: None };
+
+    /// How far ahead a probe is chosen: by a worker only when it is due, for something more urgent may come.
+    fn probes_ahead(&self) -> DurationMs {
+        if self.always { CHOSEN_AHEAD } else { DurationMs::ZERO }
+    }
 }
 
 /// A held delivery that goes, and from when on.
 pub(crate) type Going = (Record, TimeMs);
 
 impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
-    /// A slot for the claim that is about to be made, or none: the budget is full.
+    /// A slot for the claim that is about to be made, or why there is none.
     pub(crate) async fn take(
         &self,
         desk: &Desk,
         bid: Bid<'_>,
         wanted: Wanted,
         approach: Option<&Approach>,
-    ) -> PortResult<Option<Slot>> {
+    ) -> PortResult<Result<Slot, Refused>> {
         let counter = desk.counter(&bid.destination.name);
         let asking = counter.ask(wanted);
         if let Some(approach) = approach {
@@ -105,11 +144,11 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     /// Gives a slot back, now or with the next ones. If that fails, it lapses.
     pub(crate) async fn give_back(&self, bid: Bid<'_>, slot: Slot) {
         let counter = slot.finish();
-        if !counter.is_worth_a_write(self.clock.now()) {
+        if !counter.is_worth_a_write(bid.rules, self.clock.now()) {
             return;
         }
         let turn = counter.turn.lock().await;
-        if !counter.is_worth_a_write(self.clock.now()) {
+        if !counter.is_worth_a_write(bid.rules, self.clock.now()) {
             return;
         }
         let written = self.write_usage(&counter, bid, Look::USUAL, &[]).await;
@@ -127,7 +166,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     pub(crate) async fn reconsider(&self, desk: &Desk, bid: Bid<'_>, held: &Record) -> PortResult<()> {
         let counter = desk.counter(&bid.destination.name);
         let turn = counter.turn.lock().await;
-        counter.keep(None);
+        counter.forget();
         let going = self.write_usage(&counter, bid, Look::USUAL, std::slice::from_ref(held)).await?;
         drop(turn);
         self.let_go(bid.config, going, &mut TickReport::default()).await;
@@ -150,7 +189,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             Ok(false) => tracing::warn!(%destination, reason = "contended", "budget not written"),
             Err(error) => {
                 // Nobody knows whether it landed.
-                counter.keep(None);
+                counter.forget();
                 if going.is_empty() {
                     return Err(error);
                 }
@@ -174,41 +213,45 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let mut looked_again = false;
         let mut is_fresh = false;
         for _ in 0..MOST_WRITES {
-            let kept = match counter.kept() {
-                Some(kept) => kept,
+            let (kept, seen_at) = match bid.known(counter, self.clock.now()) {
+                Some(kept) => (kept, None),
                 None => {
                     is_fresh = true;
-                    self.ledger.usage(name).await?
+                    let seen_at = self.clock.now();
+                    (self.ledger.usage(name).await?, Some(seen_at))
                 }
             };
             let now = self.clock.now();
             let (wanted, finished) = counter.open_business();
-            let mut usage = kept.usage.clone();
-            usage.release(&finished);
-            if found.is_none() && (look.always || usage.is_wanted(now)) && usage.free(budget, now) > 0 {
-                found = Some(self.find(bid, &usage, look, certain).await?);
+            let mut usage = bid.settled(&kept.usage, &finished, now);
+            if found.is_none() && (look.always || usage.is_wanted(now)) {
+                found = self.look_for(bid, &usage, look, certain).await?;
             }
-            let going = reserve(bid, &mut usage, found.as_ref(), now);
-            let answers = usage.take(budget, &wanted, now, bid.lease());
-            if answers.contains(&None) && !is_fresh {
+            let going = reserve(bid, &mut usage, look, found.as_ref(), now);
+            let answers = usage.answer(budget, &wanted, now, bid.lease());
+            let is_refused = |answer: &Answer| matches!(answer, Answer::Full | Answer::Suspended);
+            if answers.iter().any(is_refused) && !is_fresh {
                 // Not to be refused by what this process remembers.
-                counter.keep(None);
+                counter.forget();
                 continue;
             }
-            let mut revision = kept.revision;
+            let (mut revision, mut seen_at) = (kept.revision, seen_at);
             if usage != kept.usage {
+                seen_at = Some(now);
                 match self.ledger.set_usage(name, kept.revision, &usage).await? {
                     UsageSet::Landed => revision += 1,
                     UsageSet::Lost(stored) => {
                         is_fresh = true;
-                        counter.keep(Some(stored));
+                        counter.keep(stored, now);
                         continue;
                     }
                 }
             }
             // What was held after it was looked for, and before this was written, saw no room.
             let may_be_more = !finished.is_empty() && usage.is_wanted(now) && usage.free(budget, now) > 0;
-            counter.keep(Some(KeptUsage { revision, usage }));
+            if let Some(seen_at) = seen_at {
+                counter.keep(KeptUsage { revision, usage }, seen_at);
+            }
             counter.close(&wanted, answers, &finished);
             all_going.extend(going);
             if !may_be_more || looked_again {
@@ -219,6 +262,11 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         }
         Ok(false)
     }
+}
+
+/// Whether nothing but a probe gets a slot.
+pub(crate) fn is_suspended(usage: &Usage) -> bool {
+    usage.health.suspension().is_some()
 }
 
 /// Whether a redrive run released it.

@@ -12,6 +12,7 @@ use crate::ports::{Catalogue, Clock, Dice, Ledger, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickLimits, TickReport};
 use crate::redrive::release::Releaser;
 use crate::schedule::{Learned, ScheduleLimits, ScheduleReport, Scheduler};
+use crate::suspensions::Suspensions;
 use crate::sweep::{DeadLetterBox, sweep};
 
 /// What a round did.
@@ -61,6 +62,8 @@ where
         let of_schedules = ScheduleLimits { until: limits.until.map(half), ..ScheduleLimits::default() };
         let windows = Scheduler { ledger, queue, clock }.tick(config, learned, of_schedules).await;
         let endings = self.endings(config).await;
+        // Before what is held is looked at: what was let go goes in this round.
+        let suspensions = self.suspensions().carry_out(config).await.map(|_| ());
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
         // After what is due, which must not wait for however many are released.
         let runs = self.runs(config, limits.until).await;
@@ -68,13 +71,21 @@ where
             true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
         };
-        Ok(RoundReport { windows, looked: endings.and(runs).and(swept).and(looked)? })
+        Ok(RoundReport { windows, looked: endings.and(suspensions).and(runs).and(swept).and(looked)? })
     }
 
     /// Carries out what operators ordered, until `until`.
     pub async fn orders(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
         self.endings(config).await?;
+        let let_go = self.suspensions().carry_out(config).await?;
+        let Self { ledger, queue, clock, dice, .. } = *self;
+        let limits = TickLimits { until, ..TickLimits::default() };
+        Reconciler { ledger, queue, clock, dice }.release(config, let_go, limits).await;
         self.runs(config, until).await
+    }
+
+    fn suspensions(&self) -> Suspensions<'_, L, O, C, D> {
+        Suspensions { ledger: self.ledger, desk: self.desk() }
     }
 
     async fn endings(&self, config: &Config) -> PortResult<()> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Excerpt, Phase, RetryAfter, SendReport, SendWindow, Sending};
-use waybill_domain::identity::{AttemptNumber, DeliveryId};
+use waybill_domain::identity::{AttemptNumber, DeliveryId, DestinationName};
 use waybill_domain::look_up::{Finding, judge};
 use waybill_domain::outcome::{Seen, classify};
 use waybill_domain::retry_after;
@@ -135,6 +135,7 @@ struct Desk {
     looked_up: Vec<(DeliveryId, RecipientUrl)>,
     requests: Vec<Received>,
     applied: BTreeMap<DeliveryId, u32>,
+    moods: BTreeMap<DestinationName, Reaction>,
 }
 
 impl ScriptedRecipient<VirtualClock> {
@@ -154,6 +155,11 @@ impl<C> ScriptedRecipient<C> {
     /// How it reacts to the next requests for a delivery, one after the other; then it answers 200.
     pub fn react(&self, delivery_id: &DeliveryId, reactions: impl IntoIterator<Item = Reaction>) {
         self.desk().scripts.entry(delivery_id.clone()).or_default().extend(reactions);
+    }
+
+    /// How a destination reacts from now on to whatever has no script.
+    pub fn turn(&self, destination: &DestinationName, reaction: Reaction) {
+        self.desk().moods.insert(destination.clone(), reaction);
     }
 
     /// How it reacts to the next look-ups of a delivery; then it tells the truth.
@@ -196,10 +202,11 @@ impl<C> ScriptedRecipient<C> {
 }
 
 impl<C: Clock> ScriptedRecipient<C> {
-    fn next_reaction(&self, delivery_id: &DeliveryId) -> Reaction {
+    fn next_reaction(&self, request: &Request) -> Reaction {
         let mut desk = self.desk();
-        let scripted = desk.scripts.get_mut(delivery_id).and_then(VecDeque::pop_front);
-        scripted.unwrap_or_else(|| Reaction::answer(200))
+        let scripted = desk.scripts.get_mut(&request.delivery_id).and_then(VecDeque::pop_front);
+        let usual = || desk.moods.get(&request.destination.name).cloned();
+        scripted.or_else(usual).unwrap_or_else(|| Reaction::answer(200))
     }
 
     fn first_byte(&self, request: &Request, window: SendWindow, rest: DurationMs, applies: bool) {
@@ -244,7 +251,7 @@ impl<C: Clock> ScriptedRecipient<C> {
 
 impl<C: Clock> Recipient for ScriptedRecipient<C> {
     async fn send(&self, request: Request, window: SendWindow) -> Sending {
-        let reaction = self.next_reaction(&request.delivery_id);
+        let reaction = self.next_reaction(&request);
         if reaction.connecting > DurationMs::ZERO {
             self.wait(reaction.connecting).await;
         }

@@ -13,7 +13,8 @@ use waybill_domain::time::DurationMs;
 
 use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
-use super::reader::{Entry, Keys, NOT_BUILT, Section};
+use super::reader::{Entry, Keys, Section};
+use super::suspending::Suspending;
 use super::{Rules, SecretStores};
 use crate::payload_schema::PayloadSchema;
 
@@ -35,9 +36,10 @@ const KEYS: Keys = Keys {
         "schema",
         "headers",
         "gone",
+        "suspend_after",
         "metrics",
     ],
-    later: &["suspend_after"],
+    later: &[],
 };
 
 /// The schema that a destination names, if it names one that is good.
@@ -56,7 +58,6 @@ const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
 const MOST_CONCURRENCY: u32 = 1000;
 const MOST_HEADERS: usize = 16;
-const GONE_RULE: &str = "\"dead_letter\": what the recipient has no more use for is a dead letter";
 
 pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
     let name = entry.parsed_name(|name| DestinationName::parse(name));
@@ -86,6 +87,7 @@ pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> 
         event_types: optional.event_types,
         timeout: optional.timeout,
         budget: Budget::of(optional.concurrency, optional.rate),
+        suspension: optional.suspension.rules(),
         on_ambiguous: optional.on_ambiguous,
         status_url: optional.status_url,
         statuses: optional.statuses,
@@ -105,6 +107,7 @@ struct Optional {
     status_url: Option<StatusUrl>,
     statuses: StatusOverrides,
     keep_result: bool,
+    suspension: Suspending,
 }
 
 impl Default for Optional {
@@ -120,6 +123,7 @@ impl Default for Optional {
             status_url: None,
             statuses: StatusOverrides::new(),
             keep_result: false,
+            suspension: Suspending::default(),
         }
     }
 }
@@ -140,9 +144,11 @@ impl Optional {
             section.set("statuses", &mut self.statuses, statuses),
             section.set("keep_result", &mut self.keep_result, Entry::as_bool),
             section.set("headers", &mut self.headers, |entry| headers(entry, rules)),
-            section.set("gone", &mut (), gone),
+            self.suspension.read(section),
         ];
-        !outcomes.contains(&false) && self.asks_somewhere(section)
+        !outcomes.contains(&false)
+            && self.asks_somewhere(section)
+            && self.suspension.settle(section, &mut self.statuses)
     }
 }
 
@@ -273,16 +279,6 @@ fn headers(entry: &Entry<'_, '_>, rules: Rules) -> Option<Vec<StaticHeader>> {
         }
     }
     (read.len() == entries.len()).then_some(read)
-}
-
-/// What 410 does. Without it, and as the only thing built, it ends the delivery as a dead letter.
-fn gone(entry: &Entry<'_, '_>) -> Option<()> {
-    match entry.as_text()? {
-        "dead_letter" => return Some(()),
-        "suspend" => entry.refuse(format!("\"suspend\" {NOT_BUILT}"), GONE_RULE),
-        other => entry.refuse(format!("is {other:?}"), GONE_RULE),
-    }
-    None
 }
 
 fn statuses(entry: &Entry<'_, '_>) -> Option<StatusOverrides> {

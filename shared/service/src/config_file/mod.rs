@@ -34,6 +34,7 @@ mod schedules;
 mod reader;
 mod schemes;
 mod sources;
+mod suspending;
 mod syntax;
 mod system;
 

@@ -15,10 +15,10 @@ use waybill_domain::time::DurationMs;
 use waybill_domain::transition::Writer;
 
 use crate::config::Config;
-use crate::desk::Approach;
+use crate::desk::{Approach, Refused};
 use crate::ports::{Clock, Dice, Ledger, PortResult, Queue, Recipient};
 use crate::reconcile::Reconciler;
-use crate::release::{Bid, is_redrive, usable_until};
+use crate::release::{Bid, is_redrive};
 use crate::steps::{Landing, legal, write};
 use crate::{instruments, notes};
 
@@ -57,15 +57,19 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         // Fetched before the claim: a store that cannot give it costs no lease and no attempt.
         let payload = self.ports.ledger.payload(&record.delivery.key()).await?;
         let token = self.ports.dice.token();
-        let beginning = Beginning { attempt, timeout, payload, token: token.clone(), slot_until: None };
+        let beginning = Beginning { attempt, timeout, payload, token: token.clone(), slot: None };
         let Some(bid) = Bid::of(errand.config, destination) else {
             return self.attempt(errand, destination, record, beginning).await;
         };
         let (desk, release) = (&self.ports.desk, self.release());
         let wanted = Wanted { token, delivery: record.delivery.id.clone(), is_redrive: is_redrive(record) };
         let waited_since = self.ports.clock.now();
-        let Some(slot) = release.take(desk, bid, wanted, errand.approach).await? else {
-            return self.hold_back(errand, bid, record).await;
+        let slot = match release.take(desk, bid, wanted, errand.approach).await? {
+            Ok(slot) => slot,
+            Err(Refused::Full) => return self.hold_back(errand, bid, record, HoldReason::Budget).await,
+            Err(Refused::Suspended) => {
+                return self.hold_back(errand, bid, record, HoldReason::Suspended).await;
+            }
         };
         // Of the time that was judged at admission some has gone by: an attempt must not be cut off.
         let waited = self.ports.clock.now().since(waited_since);
@@ -74,17 +78,24 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             notes::left(record, Left::TimeShort);
             return Ok(Round::Done(Verdict::Leave { hidden_until: None }));
         }
-        let beginning = Beginning { slot_until: Some(usable_until(&slot)), ..beginning };
+        let beginning = Beginning { slot: Some(&slot), ..beginning };
         let round = self.attempt(errand, destination, record, beginning).await;
         release.give_back(bid, slot).await;
         round
     }
 
-    /// The budget is full: not an attempt. State and due time stay, and the message is not needed.
-    async fn hold_back(&self, errand: Errand<'_>, bid: Bid<'_>, record: &Record) -> PortResult<Round> {
+    /// The budget is full, or the destination suspended: not an attempt. State and due time stay, and the
+    /// message is not needed.
+    async fn hold_back(
+        &self,
+        errand: Errand<'_>,
+        bid: Bid<'_>,
+        record: &Record,
+        reason: HoldReason,
+    ) -> PortResult<Round> {
         let (message_id, now) = (Some(errand.message_id.clone()), self.ports.clock.now());
         let by = Writer { message_id, token: self.ports.dice.token(), now };
-        let change = legal(record.hold(&by, Held { reason: HoldReason::Budget, since: now }))?;
+        let change = legal(record.hold(&by, Held { reason, since: now }))?;
         let is_ours = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
         let Landing::Landed(held) = write(&self.ports.ledger, &change, is_ours).await? else {
             return Ok(Round::Again);

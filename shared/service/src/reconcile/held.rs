@@ -10,7 +10,7 @@ use waybill_domain::repair::{HeldRepair, repair_held};
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::ports::{Clock, Cursor, Dice, Ledger, PortResult, Queue};
-use crate::release::{Bid, Look, goes_at};
+use crate::release::{Bid, Look, goes_at, is_suspended};
 use crate::steps::{Landing, hand_over, legal, write};
 
 use super::{Reconciler, TickLimits, TickReport, minimum_window};
@@ -40,6 +40,22 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         // Where the time does not suffice for all, it is not always the same ones that are left out.
         let first = ((self.dice.unit() * names.len() as f64) as usize).min(names.len() - 1);
         names.rotate_left(first);
+        self.take_turns(config, names, limits, report).await;
+        Ok(())
+    }
+
+    /// Looks at what is held of these destinations, which somebody has just let go.
+    pub(crate) async fn release(&self, config: &Config, names: Vec<DestinationName>, limits: TickLimits) {
+        self.take_turns(config, names, limits, &mut TickReport::default()).await;
+    }
+
+    async fn take_turns(
+        &self,
+        config: &Config,
+        names: Vec<DestinationName>,
+        limits: TickLimits,
+        report: &mut TickReport,
+    ) {
         let turn = |destination| Turn { destination, from: None, pages: 0 };
         let mut turns: VecDeque<Turn> = names.into_iter().map(turn).collect();
         while let Some(turn) = turns.pop_front() {
@@ -57,7 +73,6 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 }
             }
         }
-        Ok(())
     }
 
     /// One destination's turn; its next one, if it needs another.
@@ -72,7 +87,14 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             return self.look_at_front(config, turn, limits, report).await;
         }
         let destination = config.destinations.get(&turn.destination);
-        if let Some(bid) = destination.and_then(|destination| Bid::of(config, destination))
+        let mut bounded = destination.and_then(|destination| Bid::of(config, destination));
+        if let Some(bid) = bounded
+            && bid.budget.is_unbounded()
+            && !is_suspended(&self.ledger.usage(&turn.destination).await?.usage)
+        {
+            bounded = None;
+        }
+        if let Some(bid) = bounded
             && turn.from.is_none()
         {
             let counter = Desk::default().counter(&turn.destination);
@@ -89,7 +111,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 false => Ok(None),
             };
         }
-        match destination.is_some_and(|destination| destination.budget.is_some()) {
+        match bounded.is_some() {
             true => self.look_at_front(config, turn, limits, report).await,
             false => self.look_at_page(config, turn, limits, report).await,
         }

@@ -13,7 +13,10 @@ use crate::ports::{Clock, Cursor, Dice, Ledger, PortError, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
 use crate::steps::{Landing, hand_over, legal, write};
 
-use super::{Bid, Going, Look, is_redrive};
+use super::{Bid, Going, Look, is_redrive, is_suspended};
+
+/// How many are read at once where one probe is looked for.
+const PROBES: usize = 10;
 
 /// How many are lifted at once: each waits for the store.
 const TOGETHER: usize = 20;
@@ -26,18 +29,59 @@ pub(super) struct Found {
     due_later: Vec<Going>,
     /// Whether there is more than there is room for.
     more: bool,
+    /// Of a suspended destination: what may go as its next probe.
+    probe: Option<Record>,
 }
 
 impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
-    /// What is held, may go, and finds room, earliest deadline first. Ends what passed its deadline.
-    pub(super) async fn find(
+    /// What is held and finds room now; of a suspended destination, its next probe. None where nothing
+    /// would.
+    pub(super) async fn look_for(
         &self,
         bid: Bid<'_>,
         usage: &Usage,
         look: Look,
         certain: &[Record],
-    ) -> PortResult<Found> {
-        let Bid { config, destination, budget } = bid;
+    ) -> PortResult<Option<Found>> {
+        let now = self.clock.now();
+        if is_suspended(usage) {
+            return match usage.health.next_probe(now, look.probes_ahead()) {
+                Some(at) => self.find_probe(bid, look, at).await.map(Some),
+                None => Ok(None),
+            };
+        }
+        match usage.free(bid.budget, now) {
+            0 => Ok(None),
+            _ => self.find(bid, usage, look, certain).await.map(Some),
+        }
+    }
+
+    /// What may go as a probe at `at`, earliest deadline first.
+    async fn find_probe(&self, bid: Bid<'_>, look: Look, at: TimeMs) -> PortResult<Found> {
+        let (mut from, mut looked_at): (Option<Cursor>, usize) = (None, 0);
+        loop {
+            let page = self.ledger.held(&bid.destination.name, PROBES, from.as_ref()).await?;
+            for key in &page.items {
+                let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
+                if looked_at == look.most || is_over {
+                    return Ok(Found::default());
+                }
+                looked_at += 1;
+                let Some(record) = self.may_go(bid.config, key).await else { continue };
+                if record.due_at <= at && at < record.limit(at).at {
+                    return Ok(Found { probe: Some(record), ..Found::default() });
+                }
+            }
+            from = page.next;
+            if from.is_none() {
+                return Ok(Found::default());
+            }
+        }
+    }
+
+    /// What is held, may go, and finds room, earliest deadline first. Ends what passed its deadline.
+    async fn find(&self, bid: Bid<'_>, usage: &Usage, look: Look, certain: &[Record]) -> PortResult<Found> {
+        let Bid { config, destination, budget, .. } = bid;
         let (mut found, mut trial) = (Found::default(), usage.clone());
         let mut looked_at = 0;
         let mut from: Option<Cursor> = None;
@@ -150,8 +194,21 @@ fn sort_in(found: &mut Found, trial: &mut Usage, bid: Bid<'_>, record: Record, n
 }
 
 /// Reserves for what was found, in the usage as it is by now.
-pub(super) fn reserve(bid: Bid<'_>, usage: &mut Usage, found: Option<&Found>, now: TimeMs) -> Vec<Going> {
+pub(super) fn reserve(
+    bid: Bid<'_>,
+    usage: &mut Usage,
+    look: Look,
+    found: Option<&Found>,
+    now: TimeMs,
+) -> Vec<Going> {
     let Some(found) = found else { return Vec::new() };
+    if is_suspended(usage) {
+        let probe = found.probe.as_ref().zip(usage.health.next_probe(now, look.probes_ahead()));
+        return probe.map_or_else(Vec::new, |(record, at)| {
+            usage.health.choose_probe(&record.delivery.id, at);
+            vec![(record.clone(), at)]
+        });
+    }
     let mut going = found.due_later.clone();
     let mut more = found.more;
     for record in &found.records {

@@ -1,8 +1,10 @@
 //! What is used of budgets: kept as it was written, changed by compare-and-set.
 
 use futures::future::join_all;
+use waybill_domain::authority::Book;
 use waybill_domain::budget::{Budget, Rate, Usage, Wanted};
 use waybill_domain::identity::{DeliveryId, DestinationName, EventId, TenantId};
+use waybill_domain::suspension::{Heard, Sign, SuspendRules};
 use waybill_domain::time::DurationMs;
 use waybill_service::ports::{KeptUsage, Ledger, UsageSet};
 
@@ -29,6 +31,10 @@ fn used(names: &[&str]) -> Usage {
     assert!(usage.reserve(&budget, &wanted("held", true).delivery, true, t(2)).is_some());
     usage.someone_waits(t(2), LEASE);
     usage
+}
+
+fn heard(name: &str, sign: Sign, at: u64) -> Heard {
+    Heard { token: token(name), sign: Some(sign), started_at: t(at) }
 }
 
 async fn kept<L: Ledger>(ledger: &L) -> KeptUsage {
@@ -88,6 +94,51 @@ pub async fn of_many_concurrent_takers_no_more_than_the_budget_get_a_slot<L: Led
     };
     let granted: usize = join_all((0..8).map(take)).await.into_iter().sum();
     assert_eq!((granted, kept(&ledger).await.usage.leased()), (3, 3));
+}
+
+/// A row of failures, a suspension, its probe and its end: nothing is lost on the way.
+pub async fn how_a_destination_does_comes_back_equal<L: Ledger>(ledger: L) {
+    let rules = SuspendRules { after: Some(2), on_gone: false };
+    let mut usage = used(&["a"]);
+    let mut revision = 0;
+    let mut keep = async |usage: &Usage| {
+        let set = ledger.set_usage(&books(), revision, usage).await.expect("an answer");
+        assert_eq!(set, UsageSet::Landed);
+        revision += 1;
+        assert_eq!(kept(&ledger).await, KeptUsage { revision, usage: usage.clone() });
+    };
+    for name in ["f1", "f2"] {
+        usage.health.hear(&rules, &Book::Across, &heard(name, Sign::Refused, 1), t(2));
+        keep(&usage).await;
+    }
+    usage.health.choose_probe(&wanted("p", false).delivery, t(62));
+    keep(&usage).await;
+    usage.health.begin_probe(&wanted("p", false).delivery, &token("p"), t(80));
+    keep(&usage).await;
+    usage.health.hear(&rules, &Book::Across, &heard("p", Sign::Took, 62), t(63));
+    assert!(usage.health.to_enter().is_some(), "its end is still to be entered");
+    keep(&usage).await;
+}
+
+/// Whoever tells of a failure, all of them are in the row, and it suspends once.
+pub async fn failures_told_by_many_at_once_are_each_counted_and_suspend_once<L: Ledger>(ledger: L) {
+    let rules = SuspendRules { after: Some(6), on_gone: false };
+    let tell = async |n: u32| {
+        let heard = heard(&format!("teller-{n}"), Sign::Unreachable, 1);
+        loop {
+            let mut kept = kept(&ledger).await;
+            kept.usage.health.hear(&rules, &Book::Across, &heard, t(2));
+            let begun = kept.usage.health.suspension().is_some();
+            let set = ledger.set_usage(&books(), kept.revision, &kept.usage).await.expect("an answer");
+            if set == UsageSet::Landed {
+                return begun;
+            }
+        }
+    };
+    let begun = join_all((0..6).map(tell)).await.into_iter().filter(|begun| *begun).count();
+    let kept = kept(&ledger).await;
+    assert_eq!((begun, kept.revision), (1, 6));
+    assert_eq!(kept.usage.health.suspension().map(|it| it.failures), Some(6));
 }
 
 /// One item each.

@@ -46,6 +46,8 @@ macro_rules! ledger_exam {
             of_two_writers_of_one_revision_one_lands,
             a_repeated_write_loses_to_itself,
             of_many_concurrent_takers_no_more_than_the_budget_get_a_slot,
+            how_a_destination_does_comes_back_equal,
+            failures_told_by_many_at_once_are_each_counted_and_suspend_once,
             budgets_of_destinations_are_apart,
         ]);
         $crate::__ledger_tests!($fresh, listings: [

@@ -110,6 +110,7 @@ pub fn destination(name: &str, terms: PolicyTerms) -> Destination {
         policy: Policy::new(terms).expect("a policy"),
         timeout: DurationMs::from_secs(15),
         budget: None,
+        suspension: None,
         on_ambiguous: OnAmbiguous::Retry,
         status_url: None,
         statuses: BTreeMap::new(),
