@@ -17,4 +17,5 @@ mod look_up;
 mod window;
 mod privacy;
 mod static_headers;
+mod traces;
 mod probe;

@@ -13,6 +13,7 @@ mod look_ups;
 mod schedules;
 mod signatures;
 mod sources;
+mod traces;
 mod transitions;
 mod vectors;
 mod vendors;

@@ -99,6 +99,7 @@ impl Schedule {
             payload_version: None,
             content_type: "application/json".to_owned(),
             payload: filled(&self.payload, &fill).to_string().into(),
+            trace: None,
         }
     }
 }

@@ -279,7 +279,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
                 self.settle_until_known(config, *claimed, &by, settle).await
             }
             Sending::Attempted(report) => {
-                notes::attempt(&claimed.delivery.key(), &claim, &report);
+                notes::attempt(&claimed, &claim, &report);
                 instruments::attempted(config, &destination.name, &report);
                 self.settle_report(config, *claimed, &claim, &report, &terms, &by).await
             }

@@ -19,6 +19,7 @@ use waybill_domain::identity::{
 };
 use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::trace::TraceContext;
 
 pub use self::budgets::{Budgets, KeptUsage, UsageSet};
 use crate::desk::Desk;
@@ -242,13 +243,15 @@ pub struct Burial {
 impl Burial {
     /// A dead letter, with what a browser of the DLQ looks for as attributes.
     pub fn of(letter: &DeadLetter) -> Self {
-        let attributes = vec![
+        let mut attributes = vec![
             ("reason", letter.reason.clone()),
             ("attempts_made", letter.attempts_made.to_string()),
             ("ended_at", letter.ended_at.to_string()),
             ("tenant", letter.facts.tenant.to_string()),
             ("destination", letter.facts.destination.to_string()),
         ];
+        let trace = letter.facts.traceparent.map(|parent| ("traceparent", parent.to_string()));
+        attributes.extend(trace);
         Self { body: letter.encode(), attributes }
     }
 }
@@ -334,6 +337,8 @@ pub struct Request {
     pub content_type: String,
     /// The frozen bytes.
     pub body: Bytes,
+    /// `traceparent` and `tracestate`: the producer's trace, with the span of this attempt.
+    pub trace: Option<TraceContext>,
 }
 
 impl Request {
@@ -348,6 +353,10 @@ impl Request {
             attempt,
             content_type: delivery.payload.content_type.clone(),
             body,
+            trace: delivery.trace.clone().map(|trace| TraceContext {
+                parent: trace.parent.of_attempt(&delivery.id, attempt),
+                ..trace
+            }),
         }
     }
 }
