@@ -8,7 +8,7 @@ SEEDS ?= 20000
 BENCHES ?= reconciler redrive serve
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive simulate replay bench clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate replay bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ reference: ## Write docs/CLI.md from what the commands say of themselves
 
 exhaustive: ## Search every interleaving around one delivery within deeper bounds than the tests do: minutes
 	WAYBILL_DEEP=1 $(CARGO) test --locked --profile quick --package waybill-tests --test exhaustive -- --nocapture
+
+metrics: ## Write infra/metrics.json anew: what the code measures
+	WAYBILL_WRITE_METRICS=1 $(CARGO) test --locked --quiet --package waybill-tests --test specification the_list_of_metrics
 
 simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories

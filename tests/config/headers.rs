@@ -43,6 +43,8 @@ fn what_could_override_or_inject_is_refused_with_its_name() {
         "transfer-encoding",
         "Upgrade",
         "expect",
+        "traceparent",
+        "tracestate",
         "proxy-authorization",
         "proxy-connection",
     ];

@@ -65,6 +65,7 @@ impl Ground {
             first_queued_at: T0,
             not_before: None,
             deadline: terms.deadline_s.map(|s| T0.plus(DurationMs::from_secs(s))),
+            trace: None,
         };
         let record = Record::new(delivery, &destination.policy, config_revision(), &look);
         let mut ground = Self {

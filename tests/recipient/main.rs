@@ -17,5 +17,6 @@ mod look_up;
 mod window;
 mod privacy;
 mod static_headers;
+mod traces;
 mod probe;
 mod guide;

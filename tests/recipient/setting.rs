@@ -142,6 +142,7 @@ pub(crate) fn request_to(url: &str) -> Request {
         attempt: AttemptNumber::FIRST,
         content_type: "application/json".to_owned(),
         body: Bytes::from_static(b"{\"leaseId\":\"lease_881\"}"),
+        trace: None,
     }
 }
 

@@ -47,6 +47,7 @@ impl Scene {
             payload_version: None,
             content_type: "application/json".to_owned(),
             payload: Bytes::from_static(br#"{"amount": 1}"#),
+            trace: None,
         }
     }
 

@@ -9,6 +9,7 @@ use waybill_domain::identity::{DestinationName, EventType, Scope, TenantId};
 use waybill_domain::outcome::Seen;
 use waybill_domain::settle::settle;
 use waybill_domain::time::TimeMs;
+use waybill_domain::trace::TraceContext;
 
 #[test]
 fn a_message_reads_back_as_it_was_written() {
@@ -63,6 +64,8 @@ fn longest() -> Record {
     delivery.destination = DestinationName::parse("d".repeat(64)).unwrap();
     delivery.event_type = EventType::parse("e".repeat(96)).unwrap();
     delivery.scope = Some(Scope::parse("🎉".repeat(32)).unwrap());
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    delivery.trace = TraceContext::read(Some(parent), None);
     let record = Record::new(delivery, &crate::build::policy(7), crate::build::revision(), &look());
     let report = report(Seen::Status(401), None, T0);
     settle(&claimed(&record, T0), &report, &terms(OnAmbiguous::Retry), &by("m1", "t1", T0), 0.5)

@@ -30,6 +30,7 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
         "type": delivery.event_type.as_str(),
         "scope": delivery.scope.as_ref().map(|scope| scope.as_str()),
         "destination": delivery.destination.as_str(),
+        "trace_id": delivery.trace_id(),
         "payload": {
             "sha256": delivery.payload.sha256,
             "length": delivery.payload.length,

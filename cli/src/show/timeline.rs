@@ -77,6 +77,9 @@ fn head(page: &mut Page, record: &Record) {
         delivery.scope.as_ref().map_or_else(String::new, |s| format!(", scope {}", escaped(s.as_str())));
     page.fact("tenant", &format!("{}{scope}", delivery.tenant));
     page.fact("destination", delivery.destination.as_str());
+    if let Some(trace) = delivery.trace_id() {
+        page.fact("trace", &trace);
+    }
     let payload = &delivery.payload;
     let version = payload.version.map_or_else(String::new, |version| format!(", version {version}"));
     let (length, kind) = (counted(payload.length, "byte"), escaped(&payload.content_type));

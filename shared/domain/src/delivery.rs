@@ -21,6 +21,7 @@ use crate::identity::{
 use crate::order::OrderId;
 use crate::outcome::Failure;
 use crate::time::{DurationMs, TimeMs};
+use crate::trace::TraceContext;
 
 /// What was asked for. Never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +46,17 @@ pub struct Delivery {
     pub not_before: Option<TimeMs>,
     /// Nothing is sent from this on. Business; never recomputed.
     pub deadline: Option<TimeMs>,
+    /// Where it belongs in its producer's distributed trace; `None` where that told none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 
 impl Delivery {
+    /// Its trace, as 32 hexadecimal digits.
+    pub fn trace_id(&self) -> Option<String> {
+        self.trace.as_ref().map(|trace| trace.parent.trace_id())
+    }
+
     /// Where its items live.
     pub fn key(&self) -> DeliveryKey {
         DeliveryKey { tenant: self.tenant.clone(), delivery_id: self.id.clone() }

@@ -3,16 +3,20 @@
 //! Decoders of older versions stay for as long as a message can live; a newer version is left in
 //! the queue, so that a rollback loses nothing.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::delivery::Record;
 use crate::ending::Ending;
 use crate::identity::{AttemptNumber, DeliveryId, DeliveryKey, DestinationName, EventType, Scope, TenantId};
 use crate::outcome::FailureClass;
 use crate::time::{TimeMs, rfc3339};
+use crate::trace::TraceParent;
 
 /// The version that this build writes.
 pub const VERSION: u32 = 1;
+
+/// Every message has fewer bytes than this.
+const SMALL: usize = 1024;
 
 /// What every message carries about its delivery.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +42,16 @@ pub struct Facts {
     /// What the last failed attempt came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FailureNote>,
+    /// The producer's trace, for whoever looks at messages; left out of one that would outgrow its 1 KiB
+    /// (a scope with little ASCII in it). Its `tracestate` is in the ledger alone, for the same reason.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_legible")]
+    pub traceparent: Option<TraceParent>,
+}
+
+/// A trace that nobody can read is none: no wake-up is lost for it.
+fn if_legible<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TraceParent>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.and_then(|text| TraceParent::parse(&text).ok()))
 }
 
 /// The last failure, in short.
@@ -106,7 +120,13 @@ impl Facts {
                 .last_failure
                 .as_ref()
                 .map(|last| FailureNote { class: last.failure.class, at: last.at }),
+            traceparent: delivery.trace.as_ref().map(|trace| trace.parent),
         }
+    }
+
+    /// The same without the trace, which the ledger has.
+    fn untraced(&self) -> Self {
+        Self { traceparent: None, ..self.clone() }
     }
 
     /// Where the delivery's items live.
@@ -128,7 +148,11 @@ impl WakeUp {
 
     /// The message body.
     pub fn encode(&self) -> String {
-        encode(Body { waybill: VERSION, body: Kind::WakeUp(self) })
+        let body = encode(Body { waybill: VERSION, body: Kind::WakeUp(self) });
+        match (body.len() < SMALL, self.facts.traceparent) {
+            (false, Some(_)) => Self { facts: self.facts.untraced(), ..self.clone() }.encode(),
+            _ => body,
+        }
     }
 }
 
@@ -145,7 +169,11 @@ impl DeadLetter {
 
     /// The message body.
     pub fn encode(&self) -> String {
-        encode(Body { waybill: VERSION, body: Kind::DeadLetter(self) })
+        let body = encode(Body { waybill: VERSION, body: Kind::DeadLetter(self) });
+        match (body.len() < SMALL, self.facts.traceparent) {
+            (false, Some(_)) => Self { facts: self.facts.untraced(), ..self.clone() }.encode(),
+            _ => body,
+        }
     }
 }
 

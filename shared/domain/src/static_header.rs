@@ -13,7 +13,7 @@ const LONGEST_VALUE: usize = 4096;
 /// What Waybill writes itself, what belongs to the connection and not to the request (RFC 9110,
 /// 7.6.1), and what would change how the request is framed or answered. Whatever begins with
 /// `webhook-` or `waybill-` is reserved too.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 19] = [
     "accept-encoding",
     "connection",
     "content-length",
@@ -27,6 +27,8 @@ const RESERVED: [&str; 17] = [
     "proxy-authorization",
     "proxy-connection",
     "te",
+    "traceparent",
+    "tracestate",
     "trailer",
     "transfer-encoding",
     "upgrade",

@@ -96,5 +96,6 @@ fn event(
         attempt: if trial == Trial::Repeat { AttemptNumber::after(1) } else { AttemptNumber::FIRST },
         content_type: "application/json".to_owned(),
         body: Bytes::from_static(BODY),
+        trace: None,
     })
 }

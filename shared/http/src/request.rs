@@ -23,6 +23,8 @@ const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature
 const EVENT_ID: HeaderName = HeaderName::from_static("waybill-event-id");
 const EVENT_TYPE: HeaderName = HeaderName::from_static("waybill-event-type");
 const ATTEMPT: HeaderName = HeaderName::from_static("waybill-attempt");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const USER_AGENT: &str = concat!("waybill/", env!("CARGO_PKG_VERSION"));
 
 /// A request that lacks its time, its signature and what else comes out of secrets.
@@ -88,6 +90,10 @@ impl Draft {
         set(EVENT_ID, &legible(request.event_id.as_str()))?;
         set(EVENT_TYPE, request.event_type.as_str())?;
         set(ATTEMPT, &request.attempt.to_string())?;
+        if let Some(trace) = &request.trace {
+            set(TRACEPARENT, &trace.parent.to_string())?;
+            trace.state.as_ref().map(|state| set(TRACESTATE, state)).transpose()?;
+        }
         set(header::USER_AGENT, USER_AGENT)?;
         set(header::ACCEPT_ENCODING, "identity")?;
         // RFC 9112, 9.3: who does not reuse connections must say so.

@@ -282,8 +282,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
                 self.settle_until_known(config, *claimed, &by, settle).await
             }
             Sending::Attempted(report) => {
-                notes::attempt(&claimed.delivery.key(), &claim, &report);
-                instruments::attempted(config, &destination.name, &report);
+                notes::attempt(&claimed, &claim, &report);
+                instruments::attempted(config, &claimed, &report);
                 if let Some(slot) = slot {
                     slot.tell(&report);
                 }

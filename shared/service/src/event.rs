@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, EventId, EventType, Scope, TenantId};
 use waybill_domain::time::TimeMs;
+use waybill_domain::trace::TraceContext;
 
 /// The largest payload: 4 MiB.
 pub const MAX_PAYLOAD_BYTES: usize = 4 * 1024 * 1024;
@@ -44,6 +45,8 @@ pub struct Event {
     pub content_type: String,
     /// The frozen bytes.
     pub payload: Bytes,
+    /// Where it belongs in its producer's distributed trace: told by the request, never by the event.
+    pub trace: Option<TraceContext>,
 }
 
 /// The fields, still as written: each is read under its own name, so that errors can name it.
@@ -104,6 +107,7 @@ impl Event {
             payload_version: version(written.payload_version)?,
             content_type,
             payload,
+            trace: None,
         })
     }
 }

@@ -19,6 +19,7 @@ use waybill_domain::identity::{
 };
 use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::trace::TraceContext;
 
 pub use self::budgets::{Budgets, KeptUsage, UsageSet};
 use crate::desk::Desk;
@@ -169,6 +170,10 @@ pub trait Catalogue: Send + Sync {
         tenant: Option<&TenantId>,
     ) -> impl Future<Output = PortResult<Vec<DeadLetterGroup>>> + Send;
 
+    /// When the oldest dead letter of all tenants ended; `None` where there is none. Costs a look for
+    /// each tenant, destination and reason that has some, however many these are.
+    fn oldest_dead_letter(&self) -> impl Future<Output = PortResult<Option<TimeMs>>> + Send;
+
     /// Dead letters that match, by tenant, destination and reason, oldest first within these.
     fn dead_letters(
         &self,
@@ -242,13 +247,15 @@ pub struct Burial {
 impl Burial {
     /// A dead letter, with what a browser of the DLQ looks for as attributes.
     pub fn of(letter: &DeadLetter) -> Self {
-        let attributes = vec![
+        let mut attributes = vec![
             ("reason", letter.reason.clone()),
             ("attempts_made", letter.attempts_made.to_string()),
             ("ended_at", letter.ended_at.to_string()),
             ("tenant", letter.facts.tenant.to_string()),
             ("destination", letter.facts.destination.to_string()),
         ];
+        let trace = letter.facts.traceparent.map(|parent| ("traceparent", parent.to_string()));
+        attributes.extend(trace);
         Self { body: letter.encode(), attributes }
     }
 }
@@ -334,6 +341,8 @@ pub struct Request {
     pub content_type: String,
     /// The frozen bytes.
     pub body: Bytes,
+    /// `traceparent` and `tracestate`: the producer's trace, with the span of this attempt.
+    pub trace: Option<TraceContext>,
 }
 
 impl Request {
@@ -348,6 +357,10 @@ impl Request {
             attempt,
             content_type: delivery.payload.content_type.clone(),
             body,
+            trace: delivery.trace.clone().map(|trace| TraceContext {
+                parent: trace.parent.of_attempt(&delivery.id, attempt),
+                ..trace
+            }),
         }
     }
 }

@@ -186,7 +186,8 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
         let delivery = &record.delivery;
         tracing::info!(
             delivery_id = %delivery.id, tenant = %delivery.tenant, destination = %delivery.destination,
-            scope = delivery.scope.as_ref().map(tracing::field::display), repeated, state = %record.state,
+            scope = delivery.scope.as_ref().map(tracing::field::display), trace_id = delivery.trace_id(),
+            repeated, state = %record.state,
             "published"
         );
         Ok(Published {
@@ -268,6 +269,7 @@ fn delivery_of(event: &Event, payload: &PayloadFacts, destination: &Destination,
         first_queued_at: now,
         not_before: event.not_before,
         deadline: event.deadline,
+        trace: event.trace.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
 use super::*;
 
 mod sources;
+mod traces;
 
 const CONFIG: &str = "
 [producers.billing]

@@ -16,6 +16,7 @@ pub use route::{EVENTS_PATH, Inlet, Route};
 
 use bytes::Bytes;
 use waybill_domain::time::TimeMs;
+use waybill_domain::trace::TraceContext;
 use waybill_domain::verify::headers::Headers;
 
 use crate::authorize::Vault;
@@ -45,10 +46,12 @@ pub async fn receive(
     vault: &impl Vault,
     body: impl Future<Output = Result<Bytes, Refusal>>,
 ) -> Result<Event, Refusal> {
-    match inlet {
-        Inlet::Events => events::receive(config, head, vault, body).await,
-        Inlet::Source(name) => sources::receive(config, name, head, vault, body).await,
-    }
+    let event = match inlet {
+        Inlet::Events => events::receive(config, head, vault, body).await?,
+        Inlet::Source(name) => sources::receive(config, name, head, vault, body).await?,
+    };
+    let text = |name| head.headers.text(name);
+    Ok(Event { trace: TraceContext::read(text("traceparent"), text("tracestate")), ..event })
 }
 
 /// Publishes an event that was received.

@@ -63,5 +63,6 @@ fn event(source: &Source, headers: &Headers, content_type: String, payload: Byte
         payload_version: source.payload_version,
         content_type,
         payload,
+        trace: None,
     })
 }

@@ -13,6 +13,7 @@ use waybill_domain::outcome::{Applied as Effect, Failure, FailureClass, Verdict}
 use waybill_domain::policy::Policy;
 use waybill_domain::repair::LookRules;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_domain::trace::TraceContext;
 use waybill_domain::transition::{ClaimEnd, Writer};
 use waybill_service::ports::{Applied, Created, Ledger};
 
@@ -30,6 +31,9 @@ pub const LOOK: LookRules = LookRules {
 pub fn t(seconds: u64) -> TimeMs {
     T0.plus(DurationMs::from_secs(seconds))
 }
+
+/// The `traceparent` of every delivery here.
+pub const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// A delivery of `event` of `tenant` to `destination`, first queued at `T0`.
 pub fn delivery(tenant: &str, event: &str, destination: &str) -> Delivery {
@@ -52,6 +56,7 @@ pub fn delivery(tenant: &str, event: &str, destination: &str) -> Delivery {
         first_queued_at: T0,
         not_before: None,
         deadline: None,
+        trace: TraceContext::read(Some(TRACEPARENT), Some("vendor=opaque,other=x")),
     }
 }
 

@@ -222,6 +222,7 @@ fn event(lots: &mut Lots, n: u64, crowded: Option<&str>) -> PlannedEvent {
         payload_version: None,
         content_type: "application/json".to_owned(),
         payload: Bytes::from(format!("{{\"n\":{n}}}")),
+        trace: None,
     };
     let reactions = (0..lots.below(7)).map(|_| reaction(lots)).collect();
     let look_ups = (0..lots.below(4)).map(|_| look_up(lots)).collect();
