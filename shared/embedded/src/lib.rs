@@ -17,6 +17,7 @@
 
 mod budgets;
 mod catalogue;
+mod checkpointer;
 mod cursor;
 mod dead_letter_box;
 mod delivery;

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::checkpointer::Committed;
 use crate::fault::Fault;
 
 /// The most jobs of one commit. Beyond this, a longer group saves little and makes all wait.
@@ -24,11 +25,11 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(conn: Connection) -> std::io::Result<Self> {
+    pub(crate) fn start(conn: Connection, committed: Committed) -> std::io::Result<Self> {
         let (jobs, waiting) = channel();
         std::thread::Builder::new()
             .name("waybill-writer".to_owned())
-            .spawn(move || write_until_closed(&conn, &waiting))?;
+            .spawn(move || write_until_closed(&conn, &waiting, &committed))?;
         Ok(Self { jobs })
     }
 
@@ -92,7 +93,7 @@ where
     }
 }
 
-fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>) {
+fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>, committed: &Committed) {
     while let Ok(first) = waiting.recv() {
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(MOST_TOGETHER - 1));
@@ -107,6 +108,7 @@ fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>) {
         for job in group {
             job.answer(lost.as_ref());
         }
+        committed.note();
     }
 }
 

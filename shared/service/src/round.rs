@@ -67,7 +67,7 @@ where
         let suspensions = self.suspensions().carry_out(config).await.map(|_| ());
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
         // After what is due, which must not wait for however many are released.
-        let runs = self.runs(config, limits.until).await;
+        let runs = self.runs(config, limits).await;
         let swept = match is_hour(now) {
             true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
@@ -89,14 +89,13 @@ where
         Ok(())
     }
 
-    /// Carries out what operators ordered, until `until`.
-    pub async fn orders(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
+    /// Carries out what operators ordered, within the limits' time.
+    pub async fn orders(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
         self.endings(config).await?;
         let let_go = self.suspensions().carry_out(config).await?;
         let Self { ledger, queue, clock, dice, .. } = *self;
-        let limits = TickLimits { until, ..TickLimits::default() };
         Reconciler { ledger, queue, clock, dice }.release(config, let_go, limits).await;
-        self.runs(config, until).await
+        self.runs(config, limits).await
     }
 
     fn suspensions(&self) -> Suspensions<'_, L, O, C, D> {
@@ -114,9 +113,10 @@ where
     }
 
     /// Every run gets its share of the time, so that none waits behind another.
-    async fn runs(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
+    async fn runs(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
         let Self { ledger, queue, clock, .. } = *self;
-        let releaser = Releaser { ledger, queue, desk: self.desk() };
+        let TickLimits { until, ahead, .. } = limits;
+        let releaser = Releaser { ledger, queue, desk: self.desk(), ahead };
         let mut runs = self.open(config).await?;
         runs.retain(|order| matches!(order.body, OrderBody::Redrive(_)));
         instruments::runs(runs.len());
