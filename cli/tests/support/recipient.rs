@@ -55,6 +55,25 @@ impl Recipient {
         })
     }
 
+    /// Answers with the whole request, head and body, and the status that its event's ID ends in
+    /// (`…-503`), or 200; its signature and what else is named stand in `location` and `retry-after`.
+    pub(crate) fn mirroring(told: &'static [&'static str]) -> Self {
+        Self::answering(move |_, got| {
+            let id = got.header("waybill-event-id");
+            let status: u16 = id.rsplit('-').next().and_then(|end| end.parse().ok()).unwrap_or(200);
+            let mut body: String =
+                got.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            body.push_str(&String::from_utf8_lossy(&got.body));
+            let told: Vec<&str> = told.iter().map(|name| got.header(name)).collect();
+            let told = told.join("/");
+            format!(
+                "HTTP/1.1 {status} X\r\nlocation: /{told}\r\nretry-after: {told}\r\ncontent-length: {}\r\n\
+                 connection: close\r\n\r\n{body}",
+                body.len()
+            )
+        })
+    }
+
     /// Answers with these very bytes.
     fn answering(answer: impl Fn(usize, &Got) -> String + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);

@@ -116,8 +116,10 @@ impl Pace {
     }
 }
 
-/// The longest time ahead for which a start is reserved: the longest delay of a message on SQS.
-const MOST_AHEAD: DurationMs = DurationMs::from_secs(900);
+/// The longest time ahead for which a start is reserved: beyond the reconciler's next round, which
+/// reserves whatever comes later. What is reserved keeps its time, also where the rate is raised
+/// meanwhile.
+const MOST_AHEAD: DurationMs = DurationMs::from_secs(90);
 
 /// How much further ahead a clock may have been.
 const TOLERATED: DurationMs = DurationMs::from_secs(60);
@@ -293,7 +295,7 @@ impl Usage {
     /// Reserves a slot for a held delivery that is about to be released: from when on it may start, or
     /// none if there is no room, or if somebody has reserved for it.
     ///
-    /// A start within the rate may lie ahead: a moment, or as far as a message can be delayed where
+    /// A start within the rate may lie ahead: a moment, or beyond the reconciler's next round where
     /// nobody else is under way who would release the next.
     #[must_use]
     pub fn reserve(

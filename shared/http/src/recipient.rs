@@ -163,8 +163,9 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
         let Ready { draft, signing, window, budget, sent, connected } = ready;
         let mut line = Line::open(stream, sent, connected).await?;
         // Signed once the connection stands, so that slow connecting does not age the timestamp.
+        let payload = draft.payload();
         let signed = draft.sign(self.clock.now(), &signing);
-        let redactor = Redactor::new(signing.texts(), &signed.signatures);
+        let redactor = Redactor::new(signing.texts(), &signed.signatures).and_payload(payload);
         let budget = match window.check(self.clock.now()) {
             Ok(rest) => budget.cut_to(rest),
             Err(not_sent) => return Err(Stop::NotSent(not_sent)),

@@ -1,11 +1,14 @@
-//! Takes our own secrets and signatures out of what a recipient echoes.
+//! Takes our own secrets and signatures, and the payload as a whole, out of what a recipient echoes.
 //!
 //! Many recipients answer a refusal with the request's headers, written as JSON or HTML. A secret is
 //! therefore recognised in the spellings that those use for single characters (`\/`, `\u002b`,
 //! `%2B`, `&#x2F;`), and also where what was read ends in the middle of it. A recipient that encodes
-//! the whole text anew (base64, compression) is not seen through.
+//! the whole text anew (base64, compression), or writes the payload's JSON in another way, is not seen
+//! through; and what it quotes of a payload stays, for it explains a refusal.
 
 use std::collections::BTreeSet;
+
+use bytes::Bytes;
 
 /// What stands in the place of what was taken out.
 const REDACTED: &[u8] = b"[redacted]";
@@ -14,7 +17,13 @@ const REDACTED: &[u8] = b"[redacted]";
 const TELLING: usize = 8;
 
 /// Knows what must not be kept. Has no `Debug`: nothing of it may be shown.
-pub(crate) struct Redactor(Vec<Vec<u8>>);
+pub(crate) struct Redactor {
+    secrets: Vec<Vec<u8>>,
+    payload: Bytes,
+}
+
+/// A payload shorter than this may stand in any answer.
+const SHORTEST_PAYLOAD: usize = 16;
 
 impl Redactor {
     /// Takes out the secrets' texts and every signature in `signatures`, each with and without its
@@ -25,7 +34,20 @@ impl Redactor {
             .chain(signatures.split(' ').map(|signature| signature.strip_prefix("v1,").unwrap_or(signature)))
             .map(|text| text.trim_end_matches('=').as_bytes().to_vec())
             .filter(|core| !core.is_empty());
-        Self(cores.collect::<BTreeSet<_>>().into_iter().collect())
+        let secrets = cores.collect::<BTreeSet<_>>().into_iter().collect();
+        Self { secrets, payload: Bytes::new() }
+    }
+
+    /// Takes out the whole payload, too.
+    pub(crate) fn and_payload(self, payload: Bytes) -> Self {
+        Self { payload, ..self }
+    }
+
+    /// How many bytes of what comes now must not be kept.
+    fn found(&self, rest: &[u8]) -> Option<usize> {
+        let payload = Some(&self.payload[..]).filter(|payload| payload.len() >= SHORTEST_PAYLOAD);
+        let known = self.secrets.iter().map(Vec::as_slice).chain(payload);
+        known.filter_map(|text| spelled(rest, text)).max()
     }
 
     /// `text` without them.
@@ -33,7 +55,7 @@ impl Redactor {
         let mut cleaned = Vec::with_capacity(text.len());
         let mut rest = text;
         while let Some((first, after)) = rest.split_first() {
-            match self.0.iter().filter_map(|secret| spelled(rest, secret)).max() {
+            match self.found(rest) {
                 Some(length) => {
                     cleaned.extend_from_slice(REDACTED);
                     rest = &rest[length..];
@@ -79,7 +101,7 @@ fn character(text: &[u8], byte: u8) -> Spelling {
         Some(_) => return Spelling::Not,
     }
     let escapes = [
-        format!("\\{}", char::from(byte)),
+        format!("\\{}", char::from(letter(byte))),
         format!("\\u00{byte:02x}"),
         format!("%{byte:02x}"),
         format!("&#x{byte:x};"),
@@ -92,6 +114,16 @@ fn character(text: &[u8], byte: u8) -> Spelling {
         }
     }
     Spelling::Not
+}
+
+/// What JSON writes behind a backslash for a byte that it does not write as it is.
+fn letter(byte: u8) -> u8 {
+    match byte {
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -122,5 +154,22 @@ mod tests {
             let cleaned = Redactor::new([SECRET].into_iter(), SIGNATURES).clean(echoed.as_bytes());
             assert_eq!(String::from_utf8(cleaned).unwrap(), kept, "{echoed}");
         }
+    }
+    #[test]
+    fn a_payload_that_is_echoed_as_a_whole_is_taken_out_and_what_is_quoted_of_it_stays() {
+        const PAYLOAD: &str = "{\"iban\":\"AT61\",\n \"n\":1}";
+        for (echoed, kept) in [
+            ("bad: {\"iban\":\"AT61\",\n \"n\":1}!", "bad: [redacted]!"),
+            ("{\"body\":\"{\\\"iban\\\":\\\"AT61\\\",\\n \\\"n\\\":1}\"}", "{\"body\":\"[redacted]\"}"),
+            ("cut off: {\"iban\":\"AT61\",", "cut off: [redacted]"),
+            ("iban: AT61 is not one", "iban: AT61 is not one"),
+        ] {
+            let redactor =
+                Redactor::new([].into_iter(), "").and_payload(Bytes::from_static(PAYLOAD.as_bytes()));
+            let cleaned = redactor.clean(echoed.as_bytes());
+            assert_eq!(String::from_utf8(cleaned).unwrap(), kept, "{echoed}");
+        }
+        let short = Redactor::new([].into_iter(), "").and_payload(Bytes::from_static(b"{}"));
+        assert_eq!(short.clean(b"{} is empty"), b"{} is empty");
     }
 }

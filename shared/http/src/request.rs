@@ -76,6 +76,11 @@ impl Draft {
         Self::without_body(Method::GET, request, url)
     }
 
+    /// The bytes that will be sent.
+    pub(crate) fn payload(&self) -> Bytes {
+        self.body.clone()
+    }
+
     fn without_body(method: Method, request: &Request, url: &Url) -> Result<Self, Fault> {
         let delivery_id = request.delivery_id.as_str();
         let mut headers = HeaderMap::with_capacity(16);
