@@ -17,5 +17,6 @@ mod rounds;
 mod slots;
 mod suspension_crashes;
 mod suspensions;
+mod schedules;
 mod sweep;
 mod world;

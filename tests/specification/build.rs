@@ -54,6 +54,7 @@ pub(crate) fn delivery(deadline: Option<TimeMs>) -> Delivery {
         not_before: None,
         deadline,
         trace: None,
+        policy: None,
     }
 }
 

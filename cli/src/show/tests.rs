@@ -62,6 +62,7 @@ fn record(deadline: Option<TimeMs>) -> Record {
         not_before: None,
         deadline,
         trace: None,
+        policy: None,
     };
     Record::new(delivery, &Policy::default(), ConfigRevision::parse("file-1").unwrap(), &terms().look)
 }

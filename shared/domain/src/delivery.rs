@@ -16,7 +16,7 @@ use crate::fault::InvalidField;
 use crate::hold::Held;
 use crate::identity::{
     AttemptNumber, ConfigRevision, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId,
-    Scope, TenantId, WriteToken,
+    PolicyName, Scope, TenantId, WriteToken,
 };
 use crate::order::OrderId;
 use crate::outcome::Failure;
@@ -49,6 +49,10 @@ pub struct Delivery {
     /// Where it belongs in its producer's distributed trace; `None` where that told none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
+    /// Whose retry rules count for it, where they are not its destination's: its schedule said so. Older
+    /// records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyName>,
 }
 
 impl Delivery {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::{DestinationName, EventId, EventType, Scope, TenantId};
+use waybill_domain::identity::{DestinationName, EventId, EventType, PolicyName, Scope, TenantId};
 use waybill_domain::time::TimeMs;
 use waybill_domain::trace::TraceContext;
 
@@ -39,6 +39,8 @@ pub struct Event {
     pub deadline: Option<TimeMs>,
     /// Before which nothing is sent.
     pub not_before: Option<TimeMs>,
+    /// Whose retry rules count, where they are not its destination's: a schedule's say. A producer has none.
+    pub policy: Option<PolicyName>,
     /// The producer's version of its payload.
     pub payload_version: Option<u32>,
     /// What the recipient is told that the payload is.
@@ -104,6 +106,7 @@ impl Event {
             scope: text("scope", written.scope)?.map(Scope::parse).transpose()?,
             deadline: time("deadline", written.deadline)?,
             not_before: time("not_before", written.not_before)?,
+            policy: None,
             payload_version: version(written.payload_version)?,
             content_type,
             payload,
@@ -118,12 +121,19 @@ fn not_an_event(fault: &serde_json::Error) -> InvalidField {
     if let Some((about, rest)) = text.split_once(" field `")
         && let Some((field, _)) = rest.split_once('`')
     {
+        let field = shown(field);
         return match about {
             "duplicate" => InvalidField::new(field, "is given twice", "every field once"),
             _ => InvalidField::new(field, "is not a field of an event", "see `payload` for your own data"),
         };
     }
     InvalidField::new("event", format!("is not a JSON object: {text}"), NOT_JSON)
+}
+
+/// A field's name as it may be answered: at most 64 characters, and nothing that would break a line.
+fn shown(field: &str) -> String {
+    let short: String = field.chars().take(64).collect();
+    if short.contains(char::is_control) { short.escape_debug().to_string() } else { short }
 }
 
 fn required(field: &str, value: Option<&RawValue>) -> Result<String, InvalidField> {

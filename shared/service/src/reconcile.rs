@@ -153,12 +153,14 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 break;
             }
             let found = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
-            for key in &found.items {
+            // A page at once: what changes meanwhile is noticed by the compare-and-set.
+            let records = self.ledger.load_all(&found.items).await?;
+            for (key, record) in found.items.iter().zip(records) {
                 if self.is_over(limits) {
                     report.more = true;
                     return Ok(());
                 }
-                let done = self.look(config, key, report).await;
+                let done = self.look(config, record, report).await;
                 self.note_failure(key, done, report);
             }
             from = found.next;
@@ -182,8 +184,13 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         limits.until.is_some_and(|until| self.clock.now() >= until)
     }
 
-    async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
-        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
+    async fn look(
+        &self,
+        config: &Config,
+        record: PortResult<Option<Record>>,
+        report: &mut TickReport,
+    ) -> PortResult<()> {
+        let Some(record) = record? else { return Ok(()) };
         let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
         report.see(&record, now);
         match repair(&record, minimum_window(config, &record), now) {
@@ -259,6 +266,6 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 }
 
 pub(crate) fn minimum_window(config: &Config, record: &Record) -> DurationMs {
-    let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+    let destination = config.destination_of(&record.delivery);
     destination.map_or(DurationMs::ZERO, |destination| destination.policy.minimum_window)
 }

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use waybill_domain::destination::EventPattern;
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::{DestinationName, EventType, TenantId};
+use waybill_domain::identity::{DestinationName, EventType, PolicyName, TenantId};
 use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing};
 use waybill_domain::time::DurationMs;
 
 use super::destinations::tenants;
 use super::json;
+use super::policies::{self, Policies};
 use super::reader::{Entry, Keys, Section};
 use super::sources::Destinations;
 use crate::config::{EventTypeRules, Schedule};
@@ -26,9 +27,10 @@ const KEYS: Keys = Keys {
         "type",
         "event_id",
         "catch_up",
+        "policy",
         "payload",
     ],
-    later: &["policy"],
+    later: &[],
 };
 
 const CRON_RULE: &str = "minute, hour, day of month, month, day of week, such as \"30 2 * * *\"";
@@ -44,11 +46,12 @@ const USUAL_CATCH_UP: DurationMs = DurationMs::from_secs(7 * 86_400);
 pub(super) fn read(
     root: &Section<'_, '_>,
     destinations: &Destinations<'_>,
+    policies: &Policies,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Vec<Schedule> {
     let mut schedules: Vec<Schedule> = Vec::new();
     for entry in root.tables("schedules") {
-        let Some(schedule) = read_one(&entry, destinations, event_types) else { continue };
+        let Some(schedule) = read_one(&entry, destinations, policies, event_types) else { continue };
         for other in &schedules {
             refuse_collision(&entry, &schedule, other);
         }
@@ -61,6 +64,7 @@ pub(super) fn read(
 fn read_one(
     entry: &Entry<'_, '_>,
     destinations: &Destinations<'_>,
+    policies: &Policies,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Option<Schedule> {
     // Schedules and destinations are named by the same rule.
@@ -92,6 +96,12 @@ fn read_one(
     };
     let mut catch_up = USUAL_CATCH_UP;
     let sound = section.set("catch_up", &mut catch_up, |entry| entry.parsed(span));
+    let mut policy = None;
+    let sound = sound
+        & section.set("policy", &mut policy, |entry| {
+            policies::named(entry, policies)?;
+            Some(Some(entry.parsed(|_, name| PolicyName::parse(name))?))
+        });
     let payload = section
         .require("payload", "a table, or any value that JSON has")
         .and_then(|entry| json::read(&entry));
@@ -102,9 +112,11 @@ fn read_one(
         destination: destination?,
         event_type: event_type?,
         event_id: event_id?,
+        policy,
         payload: payload.filter(|_| sound)?,
         catch_up,
         since: BTreeMap::new(),
+        former: BTreeMap::new(),
     })
 }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use waybill_domain::attempt::NotSent;
 use waybill_domain::delivery::State;
 use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::identity::PolicyName;
 use waybill_service::ports::{Applied, Created, Ledger};
 
 use super::fixture::*;
@@ -13,6 +14,7 @@ pub async fn a_new_record_is_answered_new_and_loads_equal<L: Ledger>(ledger: L) 
     let mut full = delivery("acme", "lease_881:\u{2028}pay 7319 🎉", "books");
     full.not_before = Some(t(60));
     full.deadline = Some(t(7200));
+    full.policy = Some(PolicyName::parse("nightly").expect("a name"));
     let record = pending(full);
     store(&ledger, &record).await;
     assert_eq!(stored(&ledger, &record.delivery.key()).await, Some(record));
@@ -25,6 +27,23 @@ pub async fn an_unknown_delivery_is_absent<L: Ledger>(ledger: L) {
     assert_eq!(ledger.load(&key).await.expect("an answer"), None);
     assert_eq!(ledger.payload(&key).await.expect("an answer"), None);
     assert_eq!(ledger.attempts(&key).await.expect("an answer"), []);
+}
+
+/// Several records come in the order in which they were asked for, each as it is now; one that there is not
+/// is absent.
+pub async fn several_records_are_read_at_once<L: Ledger>(ledger: L) {
+    let records = ["a", "b", "c"].map(pending_event);
+    for record in &records {
+        store(&ledger, record).await;
+    }
+    let claimed = land(&ledger, claim(&records[1], "tok", t(1))).await;
+    let unknown = pending_event("unknown");
+    let keys = [&records[2], &unknown, &records[1], &records[0]].map(|record| record.delivery.key());
+    let read = ledger.load_all(&keys).await.expect("an answer");
+    let read: Vec<_> = read.into_iter().map(|one| one.expect("it is read")).collect();
+    let [a, _, c] = records;
+    assert_eq!(read, [Some(c), None, Some(claimed), Some(a)]);
+    assert!(ledger.load_all(&[]).await.expect("an answer").is_empty());
 }
 
 /// A second create answers the stored record and changes neither it nor the payload.

@@ -57,6 +57,7 @@ pub fn delivery(tenant: &str, event: &str, destination: &str) -> Delivery {
         not_before: None,
         deadline: None,
         trace: TraceContext::read(Some(TRACEPARENT), Some("vendor=opaque,other=x")),
+        policy: None,
     }
 }
 
