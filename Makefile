@@ -8,7 +8,7 @@ SEEDS ?= 20000
 BENCHES ?= reconciler redrive serve
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay bench clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end metrics simulate replay bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ test-rust: ## All tests in Rust: specification, conformance, simulation, recipie
 
 test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an independent recipient in Python
 	cd tests/end_to_end && WAYBILL_BIN=$(BINARY) ../../$(VENV)/bin/python -m unittest -v
+
+metrics: ## Write infra/metrics.json anew: what the code measures
+	WAYBILL_WRITE_METRICS=1 $(CARGO) test --locked --quiet --package waybill-tests --test specification the_list_of_metrics
 
 simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
 	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use waybill_domain::address::Locality;
+use waybill_domain::hold::HoldRule;
 use waybill_domain::outcome::FailureClass;
-use waybill_domain::time::DurationMs;
+use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
 use waybill_service::config_file;
+use waybill_service::ports::Clock as _;
 use waybill_testkit::scripted::Reaction;
 
 use crate::world::{CONFIG, World, event, with};
@@ -82,6 +85,9 @@ fn each_decision_is_counted_once() {
             (r#"RetryScheduled{destination="accounting"}"#, 2.0),
             (r#"RateLimited{destination="accounting"}"#, 1.0),
             (r#"RetryToSuccess_count{destination="accounting"}"#, 1.0),
+            (r#"RetryAge_count{destination="accounting"}"#, 2.0),
+            // Half of 1 s and half of 2 s, each in whole seconds of the queue.
+            (r#"RetryAge_sum{destination="accounting"}"#, 3_000.0),
             (r#"AttemptsToEnd_sum{destination="accounting"}"#, 3.0),
         ],
     );
@@ -172,6 +178,67 @@ fn each_decision_is_counted_once() {
         },
         &[(r#"Held{destination="accounting",reason="gate"}"#, 1.0)],
     );
+}
+
+/// The least slack is of everything that is open, held or not; a day stands for "no deadline is near".
+#[test]
+fn the_slack_of_the_nearest_open_delivery_is_told_by_each_round() {
+    const DAY: f64 = 86_400_000.0;
+    // Deadlines in seconds from publish, 0 for none; looked at 101 s after it, at what came into the rescue
+    // window of ten minutes.
+    let rows: [(&str, &[u64], bool, f64); 6] = [
+        ("nothing is open", &[], false, DAY),
+        ("nothing has a deadline", &[0], false, DAY),
+        ("the nearer of two", &[700, 640], false, 539_000.0),
+        ("what is held counts", &[700], true, 599_000.0),
+        ("further away than the rescue window", &[7200], false, DAY),
+        ("passed", &[30], false, 0.0),
+    ];
+    for (name, deadlines_s, held, expected) in rows {
+        let measured = measured(|world| {
+            let config = Config { holds: vec![HoldRule::All], ..world.config.clone() };
+            let world = if held { &World { config, ..World::new() } } else { world };
+            for (n, deadline_s) in deadlines_s.iter().enumerate() {
+                let at = world.clock.now().plus(DurationMs::from_secs(*deadline_s));
+                let field = if *deadline_s > 0 { format!(r#""deadline":"{at}""#) } else { String::new() };
+                world.published(&with(&format!("e{n}"), &field), []);
+            }
+            if held {
+                world.work_until_quiet();
+            }
+            world.clock.advance(DurationMs::from_secs(101));
+            world.reconcile();
+        });
+        assert_eq!(measured.get("LeastDeadlineSlack"), Some(&expected), "{name}");
+        let held_ms = if held { 101_000.0 } else { 0.0 };
+        assert_eq!(measured.get(r#"OldestHeldAge{reason="gate"}"#), Some(&held_ms), "{name}");
+        assert_eq!(measured.get(r#"OldestHeldAge{reason="paused"}"#), Some(&0.0), "{name}");
+    }
+}
+
+/// Counted from the firing, not from when somebody came to publish it; and for schedules' deliveries alone.
+#[test]
+fn what_a_schedule_published_is_measured_from_its_firing() {
+    let scheduled = CONFIG.replace(
+        "[destinations.accounting]",
+        "[schedules.nightly]\ncron = \"30 2 * * *\"\ntimezone = \"UTC\"\ntenants = [\"acme\"]\n\
+         destination = \"accounting\"\ntype = \"lease.paid\"\nevent_id = \"{tenant}:{window}\"\n\
+         catch_up = \"7d\"\npayload = {}\n[destinations.accounting]\nmetrics = true",
+    );
+    let measured = measured(|_| {
+        let config = config_file::parse(&scheduled, Locality::PublicOnly).unwrap();
+        let world = World { config, ..World::new() };
+        world.clock.set(TimeMs::parse("t", "2026-08-12T03:00:00Z").unwrap());
+        // By hand, under its ID: 48 h 30 min after it fired; and one of nobody's.
+        for id in ["acme:2026-08-09", "acme:by-hand"] {
+            world.published(&event(id), [Reaction::answer(500)]);
+        }
+        world.work_until_quiet();
+    });
+    let retried = 1_000.0;
+    assert_eq!(measured.get(r#"ScheduleToResult_count{destination="accounting"}"#), Some(&1.0));
+    let took = 48.5 * 3_600_000.0 + retried;
+    assert_eq!(measured.get(r#"ScheduleToResult_sum{destination="accounting"}"#), Some(&took));
 }
 
 #[test]

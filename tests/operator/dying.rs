@@ -140,6 +140,11 @@ impl Catalogue for Dying<'_, MemoryLedger> {
         self.0.dead_letter_summary(tenant).await
     }
 
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        self.1.call()?;
+        self.0.oldest_dead_letter().await
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,

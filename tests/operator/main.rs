@@ -5,6 +5,7 @@ mod audit;
 mod crashes;
 mod dying;
 mod endings;
+mod gauges;
 mod holds;
 mod judging;
 mod publishing;

@@ -200,6 +200,10 @@ impl Catalogue for Store {
         ledger!(self, ledger => ledger.dead_letter_summary(tenant))
     }
 
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        ledger!(self, ledger => ledger.oldest_dead_letter())
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,

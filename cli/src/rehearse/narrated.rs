@@ -206,6 +206,10 @@ impl<L: Catalogue> Catalogue for Narrated<L> {
         self.ledger.dead_letter_summary(tenant).await
     }
 
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        self.ledger.oldest_dead_letter().await
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,

@@ -14,6 +14,7 @@ use waybill_domain::delivery::Claim;
 use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::instruments;
 use waybill_service::ports::{
     Clock, Dice, Inbox, Ledger, PortResult, Ports, Queue, Received, Recipient, in_full,
 };
@@ -81,6 +82,8 @@ where
                 }
             };
             if !received.is_empty() {
+                let others = self.concurrency - self.room.available_permits() - room.len();
+                instruments::saturated(others + received.len(), self.concurrency);
                 self.work_on(&config, received, room);
                 continue;
             }

@@ -34,6 +34,8 @@ const SPANS_MS: [f64; 16] = [
     86_400_000.0,
 ];
 
+const PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];
+
 const ATTEMPTS: [f64; 8] = [0.0, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0];
 
 /// Whether a request asks for it.
@@ -78,5 +80,7 @@ fn handle() -> Result<PrometheusHandle, BuildError> {
     PrometheusBuilder::new()
         .set_buckets(&SPANS_MS)?
         .set_buckets_for_metric(Matcher::Full("AttemptsToEnd".to_owned()), &ATTEMPTS)?
+        .set_buckets_for_metric(Matcher::Full("WorkerSaturation".to_owned()), &PERCENT)?
+        .set_buckets_for_metric(Matcher::Full("RedriveSuccess".to_owned()), &PERCENT)?
         .install_recorder()
 }

@@ -22,6 +22,7 @@ use waybill_domain::identity::MessageId;
 use waybill_domain::time::TimeMs;
 use waybill_service::config::Config;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::instruments;
 use waybill_service::ports::{Clock, Dice, Ledger, Ports, Queue, Recipient};
 
 /// Which messages come again.
@@ -63,12 +64,13 @@ struct Record {
     body: Option<String>,
 }
 
-/// Works for every message of the event until the function ends.
+/// Works for every message of the event until the function ends. `room` is how many an event can have.
 pub(crate) async fn handle<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice>(
     ports: &Ports<L, Q, R, C, D>,
     config: &Config,
     event: &RawValue,
     ends_at: TimeMs,
+    room: usize,
 ) -> Result<Answer, Unanswerable> {
     let batch: Batch<'_> = serde_json::from_str(event.get()).map_err(Unanswerable::NotABatch)?;
     let mut seen = HashSet::new();
@@ -79,6 +81,7 @@ pub(crate) async fn handle<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice>
         .map(read)
         .filter(|record| record.message_id.as_ref().is_none_or(|id| seen.insert(id.clone())))
         .collect();
+    instruments::saturated(records.len(), room);
     let ends_at = ends_at.minus(ANSWER_MARGIN);
     let done = join_all(records.iter().map(|record| work(ports, config, record, ends_at))).await;
 

@@ -17,6 +17,7 @@ async fn main() -> Result<(), Error> {
     let metrics = emf::start()?;
     let place = Place::from_environment()?;
     let clients = Clients::load(Limits::default()).await;
+    let room = waybill_aws::batch_size();
     let configuration = &place.configuration(&clients, SystemClock);
     let secrets = AwsSecrets::new(clients.clone(), SystemClock);
     let ports = &Ports {
@@ -30,7 +31,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Box<RawValue>>| -> Result<_, Error> {
         let config = configuration.current().await?;
         let ends_at = waybill_aws::ends_at(event.context.deadline);
-        let answer = handler::handle(ports, &config, &event.payload, ends_at).await;
+        let answer = handler::handle(ports, &config, &event.payload, ends_at, room).await;
         metrics.flush();
         Ok(answer?)
     }))

@@ -85,6 +85,13 @@ impl<P: BigPayloads> Catalogue for DynamoLedger<P> {
         Ok(summary)
     }
 
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        let tenants = self.tenants(None, "!").await?;
+        let asking = stream::iter(tenants).map(|tenant| self.oldest_dead_letter_of(tenant));
+        let oldest: Vec<Option<TimeMs>> = asking.buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(oldest.into_iter().flatten().min())
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
@@ -135,6 +142,18 @@ impl<P: BigPayloads> DynamoLedger<P> {
             Some(tenant) => Ok(vec![tenant.as_str().to_owned()]),
             None => registry::names(&self.client, &self.table, table::TENANTS, from, LAST).await,
         }
+    }
+
+    /// From group to group: the first of each is its oldest.
+    async fn oldest_dead_letter_of(&self, tenant: String) -> PortResult<Option<TimeMs>> {
+        let (shards, mut from) = (shards(&tenant), "!".to_owned());
+        let mut oldest: Option<TimeMs> = None;
+        while let Some(placed) = self.range(DEAD, from, LAST.to_owned()).merged(&shards, 1).await?.pop() {
+            let DeadPlace { destination, reason, ended_at, .. } = DeadPlace::read(&placed)?;
+            oldest = Some(oldest.map_or(ended_at, |oldest| oldest.min(ended_at)));
+            from = format!("{destination}#{reason}#{LAST}");
+        }
+        Ok(oldest)
     }
 
     /// The records under these keys, in this order, without those that are gone.

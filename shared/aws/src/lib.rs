@@ -35,6 +35,6 @@ pub use fault::denied;
 pub use ledger::DynamoLedger;
 pub use office::AwsOffice;
 pub use payloads::S3Payloads;
-pub use place::{CONSUMER_TIMEOUT_S, NoTimeout, NotSet, Place, consumer_runs, ends_at};
+pub use place::{CONSUMER_TIMEOUT_S, NoTimeout, NotSet, Place, batch_size, consumer_runs, ends_at};
 pub use queue::SqsQueue;
 pub use secrets::AwsSecrets;

@@ -111,6 +111,16 @@ fn runs(said: Option<String>) -> Result<DurationMs, NoTimeout> {
     seconds.map(DurationMs::from_secs).ok_or(NoTimeout(said))
 }
 
+/// How many messages the consumer gets at once, as `batch_size` of the Terraform says it.
+const BATCH_SIZE: &str = "WAYBILL_BATCH_SIZE";
+
+/// The most messages of one invocation of the consumer; 10 where nobody says so. It measures, and bounds
+/// nothing.
+pub fn batch_size() -> usize {
+    let said = env::var(BATCH_SIZE).ok().and_then(|said| said.parse().ok());
+    said.filter(|size| *size > 0).unwrap_or(10)
+}
+
 /// When a function ends, from the milliseconds that the runtime tells.
 pub fn ends_at(deadline_ms: u64) -> TimeMs {
     TimeMs::from_unix_ms(i64::try_from(deadline_ms).unwrap_or(i64::MAX))

@@ -29,6 +29,16 @@ pub enum HoldReason {
 }
 
 impl HoldReason {
+    /// Every reason.
+    pub const ALL: [HoldReason; 6] = [
+        HoldReason::Paused,
+        HoldReason::Quarantine,
+        HoldReason::Gate,
+        HoldReason::Suspended,
+        HoldReason::RunStopped,
+        HoldReason::Budget,
+    ];
+
     /// The reason as it is written everywhere.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -61,6 +61,10 @@ impl<C: Clock + 'static> Catalogue for EmbeddedStore<C> {
         reading.await
     }
 
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        self.read(LEDGER, oldest_dead_letter).await
+    }
+
     async fn dead_letters(
         &self,
         filter: &DeadLetterFilter,
@@ -92,6 +96,30 @@ pub(crate) fn summary(tenant: Option<&TenantId>) -> Query {
     }
     query.end("GROUP BY tenant, destination, reason ORDER BY tenant, destination, reason");
     query
+}
+
+/// From group to group: the first of each is its oldest, and the index leads past the others.
+fn oldest_dead_letter(conn: &Connection) -> Result<Option<TimeMs>, Fault> {
+    let mut next = conn.prepare_cached(&oldest_of_next_group())?;
+    let mut group = [String::new(), String::new(), String::new()];
+    let mut oldest: Option<i64> = None;
+    loop {
+        let found = next.query_row(params_from_iter(&group), |row| {
+            Ok(([row.get(0)?, row.get(1)?, row.get(2)?], row.get::<_, i64>(3)?))
+        });
+        let Some((found, ended_at)) = found.optional()? else { break };
+        group = found;
+        oldest = Some(oldest.map_or(ended_at, |oldest| oldest.min(ended_at)));
+    }
+    Ok(oldest.map(TimeMs::from_unix_ms))
+}
+
+pub(crate) fn oldest_of_next_group() -> String {
+    format!(
+        "SELECT tenant, destination, reason, ended_at FROM delivery INDEXED BY delivery_by_reason
+         WHERE {DEAD} AND (tenant, destination, reason) > (?, ?, ?)
+         ORDER BY tenant, destination, reason, ended_at LIMIT 1",
+    )
 }
 
 /// Tenant by tenant, so that each is one range of the index, read backwards.

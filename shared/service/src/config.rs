@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use waybill_domain::authority::Authority;
+use waybill_domain::delivery::Delivery;
 use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
 use waybill_domain::repair::LookRules;
-use waybill_domain::schedule::{BusinessDay, Timing};
+use waybill_domain::schedule::{BusinessDay, Timing, Window};
 use waybill_domain::source::Source;
 use waybill_domain::time::{DurationMs, TimeMs};
 
@@ -159,6 +160,24 @@ impl Config {
     pub fn rules_for(&self, event_type: &EventType) -> EventTypeRules {
         let found = self.event_types.iter().find(|(pattern, _)| pattern.matches(event_type));
         found.map(|(_, rules)| *rules).unwrap_or_default()
+    }
+
+    /// When the schedule fired that published a delivery, as far as the schedules of this revision tell;
+    /// `None` for what no schedule published.
+    pub fn fired_at(&self, delivery: &Delivery, now: TimeMs) -> Option<TimeMs> {
+        let is_of = |schedule: &&Schedule| {
+            schedule.destination == delivery.destination
+                && schedule.event_type == delivery.event_type
+                && schedule.tenants.contains(&delivery.tenant)
+        };
+        self.schedules.iter().filter(is_of).find_map(|schedule| {
+            // It fired before it was published, by as much as is caught up.
+            let back = now.since(delivery.first_queued_at).plus(schedule.catch_up);
+            let windows = schedule.timing.closed_windows(back, now);
+            let its =
+                |window: &&Window| schedule.event_id.fill(&delivery.tenant, window.day) == delivery.event_id;
+            windows.iter().find(its).map(|window| window.fires_at)
+        })
     }
 
     /// When open deliveries are looked at, with a queue of this window.

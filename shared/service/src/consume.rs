@@ -280,7 +280,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             }
             Sending::Attempted(report) => {
                 notes::attempt(&claimed, &claim, &report);
-                instruments::attempted(config, &destination.name, &report);
+                instruments::attempted(config, &claimed, &report);
                 self.settle_report(config, *claimed, &claim, &report, &terms, &by).await
             }
         }

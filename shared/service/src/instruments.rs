@@ -9,11 +9,13 @@ use metrics::{Unit, counter, gauge, histogram};
 use waybill_domain::attempt::SendReport;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DestinationName;
 use waybill_domain::outcome::{FailureClass, Outcome};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::config::Config;
+use crate::reconcile::TickReport;
 
 /// The label that every destination without `metrics = true` shares.
 pub const OTHER: &str = "other";
@@ -64,9 +66,18 @@ instruments! {
     Held: Counter, Count, ["destination", "reason"], "Deliveries that began to be held";
     RetryToSuccess: Histogram, Milliseconds, ["destination"], "From the first queueing to the success of what needed more than one attempt";
     AttemptDuration: Histogram, Milliseconds, ["destination"], "How long an attempt took";
+    RetryAge: Histogram, Milliseconds, ["destination"], "How long after its first queueing a delivery got an attempt that was not its first";
+    ScheduleToResult: Histogram, Milliseconds, ["destination"], "From the firing of a schedule to the success of its delivery";
+    RedriveSuccess: Histogram, Percent, ["destination"], "How released deliveries ended: 100 for each that was delivered, 0 for each that was not";
     DeadlineSlack: Histogram, Milliseconds, ["destination"], "What was left to the deadline at a success, or is left when a retry is due";
     AttemptsToEnd: Histogram, Count, ["destination"], "Attempts that a delivery had when it ended";
+    WorkerSaturation: Histogram, Percent, [], "How much of its room for messages a worker had in use when it received some";
+    Reconciled: Counter, Count, [], "Rounds of the reconciler that came to their end";
     OldestDueAge: Gauge, Milliseconds, [], "How long the oldest of the deliveries that the last round of the reconciler looked at has been due";
+    LeastDeadlineSlack: Gauge, Milliseconds, [], "What is left to the nearest deadline of the open deliveries that the last round of the reconciler looked at; a day where it is more, or none has one";
+    OldestHeldAge: Gauge, Milliseconds, ["reason"], "How long the longest held of the deliveries that the last round of the reconciler looked at has been held; 0 where none is";
+    OldestDeadLetterAge: Gauge, Milliseconds, [], "How long the oldest dead letter has waited for a person; 0 where there is none";
+    OpenRuns: Gauge, Count, [], "Redrive runs that are not finished";
 }
 
 /// Tells the recorder of this process about every instrument.
@@ -88,12 +99,16 @@ fn label(config: &Config, destination: &DestinationName) -> String {
     }
 }
 
-/// An attempt was made.
-pub(crate) fn attempted(config: &Config, destination: &DestinationName, report: &SendReport) {
-    let destination = label(config, destination);
+/// An attempt was made, the next one of `record`.
+pub(crate) fn attempted(config: &Config, record: &Record, report: &SendReport) {
+    let destination = label(config, &record.delivery.destination);
     let duration = report.ended_at.since(report.started_at);
     if matches!(report.outcome, Outcome::Failed(failure) if failure.class == FailureClass::RateLimited) {
         counter!("RateLimited", "destination" => destination.clone()).increment(1);
+    }
+    if record.attempts_made > 0 {
+        let age = report.started_at.since(record.delivery.first_queued_at).as_ms() as f64;
+        histogram!("RetryAge", "destination" => destination.clone()).record(age);
     }
     histogram!("AttemptDuration", "destination" => destination).record(duration.as_ms() as f64);
 }
@@ -130,6 +145,10 @@ pub(crate) fn ended(config: &Config, record: &Record) {
                 let took = ended_at.since(record.delivery.first_queued_at).as_ms() as f64;
                 histogram!("RetryToSuccess", "destination" => destination.clone()).record(took);
             }
+            if let Some(fired_at) = config.fired_at(&record.delivery, ended_at) {
+                let took = ended_at.since(fired_at).as_ms() as f64;
+                histogram!("ScheduleToResult", "destination" => destination.clone()).record(took);
+            }
             slack(record, destination.clone(), ended_at);
         }
         State::Expired => counter!("Expired", "destination" => destination.clone()).increment(1),
@@ -143,12 +162,44 @@ pub(crate) fn ended(config: &Config, record: &Record) {
         }
         State::Pending | State::Retryable => return,
     }
+    if record.redrives > 0 {
+        let success = if record.state == State::Succeeded { 100.0 } else { 0.0 };
+        histogram!("RedriveSuccess", "destination" => destination.clone()).record(success);
+    }
     histogram!("AttemptsToEnd", "destination" => destination).record(f64::from(record.attempts_made));
 }
 
-/// A round of the reconciler saw deliveries that were due at most so long ago.
-pub(crate) fn looked(oldest_due: DurationMs) {
-    gauge!("OldestDueAge").set(oldest_due.as_ms() as f64);
+/// The most slack that is told: what is further away endangers nothing.
+const MOST_SLACK: DurationMs = DurationMs::from_secs(86_400);
+
+/// What the reconciler saw at what was due for a look and at what is held.
+pub(crate) fn looked(report: &TickReport) {
+    gauge!("OldestDueAge").set(report.oldest_due.as_ms() as f64);
+    let slack = report.least_slack.unwrap_or(MOST_SLACK).min(MOST_SLACK);
+    gauge!("LeastDeadlineSlack").set(slack.as_ms() as f64);
+    for (reason, age) in HoldReason::ALL.into_iter().zip(report.oldest_held) {
+        gauge!("OldestHeldAge", "reason" => reason.as_str()).set(age.as_ms() as f64);
+    }
+}
+
+/// So many redrive runs are not finished.
+pub(crate) fn runs(open: usize) {
+    gauge!("OpenRuns").set(open as f64);
+}
+
+/// The oldest dead letter has waited for so long.
+pub(crate) fn dead_letters_looked_at(oldest: DurationMs) {
+    gauge!("OldestDeadLetterAge").set(oldest.as_ms() as f64);
+}
+
+/// A round of the reconciler came to its end.
+pub(crate) fn reconciled() {
+    counter!("Reconciled").increment(1);
+}
+
+/// A worker that has room for so many messages received some, and works on so many now.
+pub fn saturated(busy: usize, room: usize) {
+    histogram!("WorkerSaturation").record(100.0 * busy as f64 / room.max(1) as f64);
 }
 
 fn slack(record: &Record, destination: String, at: TimeMs) {

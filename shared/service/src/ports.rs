@@ -170,6 +170,10 @@ pub trait Catalogue: Send + Sync {
         tenant: Option<&TenantId>,
     ) -> impl Future<Output = PortResult<Vec<DeadLetterGroup>>> + Send;
 
+    /// When the oldest dead letter of all tenants ended; `None` where there is none. Costs a look for
+    /// each tenant, destination and reason that has some, however many these are.
+    fn oldest_dead_letter(&self) -> impl Future<Output = PortResult<Option<TimeMs>>> + Send;
+
     /// Dead letters that match, by tenant, destination and reason, oldest first within these.
     fn dead_letters(
         &self,

@@ -8,6 +8,7 @@ mod held;
 
 use waybill_domain::delivery::{Change, Record};
 use waybill_domain::envelope::WakeUp;
+use waybill_domain::hold::HoldReason;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::repair::{LookRules, Repair, repair};
 use waybill_domain::time::{DurationMs, TimeMs};
@@ -71,8 +72,39 @@ pub struct TickReport {
     pub failed: usize,
     /// How long the longest due of what was due for a look had been due; what is held is not late.
     pub oldest_due: DurationMs,
+    /// What was left to the nearest deadline of what was looked at and is open, held or not; `None` where
+    /// none has one.
+    pub least_slack: Option<DurationMs>,
+    /// How long the longest held of what was looked at has been held, in the order of [`HoldReason::ALL`].
+    pub oldest_held: [DurationMs; HoldReason::ALL.len()],
     /// Whether it stopped at its limits and left the rest to the next tick.
     pub more: bool,
+}
+
+impl TickReport {
+    /// Takes in what a record says that was read at `now`.
+    fn see(&mut self, record: &Record, now: TimeMs) {
+        self.looked_at += 1;
+        if !record.state.is_open() {
+            return;
+        }
+        if let Some(deadline) = record.delivery.deadline {
+            let slack = deadline.since(now);
+            self.least_slack = Some(self.least_slack.map_or(slack, |least| least.min(slack)));
+        }
+        match &record.hold {
+            Some(held) => {
+                let reason = HoldReason::ALL.iter().position(|reason| *reason == held.reason);
+                if let Some(oldest) = reason.and_then(|nth| self.oldest_held.get_mut(nth)) {
+                    *oldest = (*oldest).max(now.since(held.since));
+                }
+            }
+            None if record.claim.is_none() => {
+                self.oldest_due = self.oldest_due.max(now.since(record.due_at));
+            }
+            None => {}
+        }
+    }
 }
 
 impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
@@ -81,7 +113,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let mut report = TickReport::default();
         self.look_at_due(config, limits, &mut report).await?;
         self.look_at_held(config, limits, &mut report).await?;
-        crate::instruments::looked(report.oldest_due);
+        crate::instruments::looked(&report);
         let did = report.woken + report.ended + report.told + report.lifted + report.raced + report.failed;
         if did == 0 && !report.more {
             let TickReport { looked_at, working, held, .. } = report;
@@ -148,11 +180,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
         let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
-        report.looked_at += 1;
         let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
-        if record.state.is_open() && record.hold.is_none() && record.claim.is_none() {
-            report.oldest_due = report.oldest_due.max(now.since(record.due_at));
-        }
+        report.see(&record, now);
         match repair(&record, minimum_window(config, &record), now) {
             Repair::NotDue => report.raced += 1,
             Repair::Working => {

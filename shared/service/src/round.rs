@@ -7,6 +7,7 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use crate::acts::{Desk, all_open, is_within_its_book};
 use crate::config::Config;
 use crate::endings;
+use crate::instruments;
 use crate::office::Office;
 use crate::ports::{Catalogue, Clock, Dice, Ledger, PortResult, Queue};
 use crate::reconcile::{Reconciler, TickLimits, TickReport};
@@ -68,7 +69,21 @@ where
             true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
         };
-        Ok(RoundReport { windows, looked: endings.and(runs).and(swept).and(looked)? })
+        let is_over = limits.until.is_some_and(|until| clock.now() >= until);
+        let gauged = match is_fifth_minute(now) && !is_over {
+            true => self.gauge_dead_letters().await,
+            false => Ok(()),
+        };
+        let looked = endings.and(runs).and(swept).and(gauged).and(looked)?;
+        instruments::reconciled();
+        Ok(RoundReport { windows, looked })
+    }
+
+    async fn gauge_dead_letters(&self) -> PortResult<()> {
+        let oldest = self.ledger.oldest_dead_letter().await?;
+        let age = oldest.map_or(DurationMs::ZERO, |ended_at| self.clock.now().since(ended_at));
+        instruments::dead_letters_looked_at(age);
+        Ok(())
     }
 
     /// Carries out what operators ordered, until `until`.
@@ -93,6 +108,7 @@ where
         let releaser = Releaser { ledger, queue, desk: self.desk() };
         let mut runs = self.open(config).await?;
         runs.retain(|order| matches!(order.body, OrderBody::Redrive(_)));
+        instruments::runs(runs.len());
         for (n, order) in runs.iter().enumerate() {
             let now = clock.now();
             if until.is_some_and(|until| now >= until) {
@@ -127,5 +143,15 @@ fn noted(order: &Order, done: PortResult<()>) {
 /// Whether this minute is the one of its hour in which the DLQ is swept: stateless, for a function that
 /// is started each minute and remembers nothing.
 fn is_hour(now: TimeMs) -> bool {
-    now.as_unix_s().div_euclid(60).rem_euclid(60) == 0
+    minute(now).rem_euclid(60) == 0
+}
+
+/// Whether the age of dead letters is told in this minute: it changes slowly, and costs a look for each
+/// tenant that there is.
+fn is_fifth_minute(now: TimeMs) -> bool {
+    minute(now).rem_euclid(5) == 0
+}
+
+fn minute(now: TimeMs) -> i64 {
+    now.as_unix_s().div_euclid(60)
 }

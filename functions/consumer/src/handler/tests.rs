@@ -85,7 +85,7 @@ async fn answer<R: Recipient>(
 ) -> Result<String, Unanswerable> {
     let event = RawValue::from_string(json!({ "Records": records }).to_string()).unwrap();
     let ends_at = world.clock.now().plus(time_left);
-    let answer = handle(world, config, &event, ends_at).await?;
+    let answer = handle(world, config, &event, ends_at, 10).await?;
     Ok(serde_json::to_string(&answer).unwrap())
 }
 
@@ -215,7 +215,7 @@ async fn an_event_that_is_no_batch_is_an_error_and_nothing_is_deleted() {
     let (world, config) = world();
     for event in ["{}", "[]", "null", r#"{"Records":{}}"#] {
         let event = RawValue::from_string(event.to_owned()).unwrap();
-        let refused = handle(&world, &config, &event, world.clock.now().plus(MINUTE)).await;
+        let refused = handle(&world, &config, &event, world.clock.now().plus(MINUTE), 10).await;
         assert!(matches!(refused, Err(Unanswerable::NotABatch(_))), "{event}");
     }
 }

@@ -44,6 +44,10 @@ fn costs_do_not_know_history() {
             "SEARCH delivery USING COVERING INDEX delivery_by_reason (tenant=?)",
         ),
         (
+            catalogue::oldest_of_next_group(),
+            "SEARCH delivery USING COVERING INDEX delivery_by_reason ((tenant,destination,reason)>(?,?,?))",
+        ),
+        (
             catalogue::dead_letters(&dead_of_tenant, Some(place()), 9).sql,
             "SEARCH delivery USING INDEX delivery_by_reason \
              (tenant=? AND (destination,reason,ended_at,delivery_id)>(?,?,?,?))",

@@ -142,11 +142,11 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         report: &mut TickReport,
     ) -> PortResult<bool> {
         let Some(record) = self.ledger.load(key).await? else { return Ok(true) };
-        report.looked_at += 1;
+        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        report.see(&record, now);
         if !record.state.is_open() || record.hold.is_none() {
             return Ok(true);
         }
-        let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::End(ending) => {
                 let by = self.writer(now);
@@ -167,8 +167,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         report: &mut TickReport,
     ) -> PortResult<()> {
         let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
-        report.looked_at += 1;
         let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
+        report.see(&record, now);
         match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
             HeldRepair::Stay => report.held += 1,
             HeldRepair::Lift => {

@@ -56,6 +56,7 @@ macro_rules! ledger_exam {
             a_delivery_is_found_by_its_id,
             dead_letters_are_summed_up_by_reason,
             dead_letters_are_listed_oldest_first,
+            the_oldest_dead_letter_is_known,
             a_dead_letter_that_was_released_is_none,
             a_dead_letter_that_a_person_ended_is_none,
         ]);

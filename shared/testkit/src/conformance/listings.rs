@@ -170,6 +170,33 @@ pub async fn dead_letters_are_listed_oldest_first<L: Ledger + Catalogue>(ledger:
     }
 }
 
+/// The oldest of all groups, which need not be the first group's; none once all are released.
+pub async fn the_oldest_dead_letter_is_known<L: Ledger + Catalogue>(ledger: L) {
+    assert_eq!(ledger.oldest_dead_letter().await.expect("an answer"), None);
+    store(&ledger, &queued("acme", 1, "books")).await;
+    let exhausted = DeadLetterReason::AttemptsExhausted;
+    let mut left = Vec::new();
+    for (tenant, at, destination, reason) in [
+        ("acme", 70, "books", exhausted),
+        ("acme", 60, "books", exhausted),
+        ("acme", 50, "books", AUTHENTICATION),
+        ("acme", 30, "crm", exhausted),
+        ("acme", 40, "crm", exhausted),
+        ("northwind", 20, "books", exhausted),
+    ] {
+        left.push(dead(&ledger, tenant, at, destination, reason, None).await);
+        let oldest = left.iter().filter_map(|record| record.ended_at).min();
+        assert_eq!(ledger.oldest_dead_letter().await.expect("an answer"), oldest);
+    }
+    while let Some(record) = left.pop() {
+        let run = "rdr_1".to_owned();
+        land(&ledger, record.release(run, &Policy::default(), t(200), t(200), &LOOK).expect("a release"))
+            .await;
+        let oldest = left.iter().filter_map(|record| record.ended_at).min();
+        assert_eq!(ledger.oldest_dead_letter().await.expect("an answer"), oldest);
+    }
+}
+
 /// A release and a late acknowledgement end a dead letter: it is counted and listed no more.
 pub async fn a_dead_letter_that_was_released_is_none<L: Ledger + Catalogue>(ledger: L) {
     let [a, b, c, d, e] = dead_letters_of_two_tenants(&ledger).await;

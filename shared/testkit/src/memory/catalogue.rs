@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use waybill_domain::delivery::Record;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::identity::{DeliveryId, DestinationName, TenantId};
+use waybill_domain::time::TimeMs;
 use waybill_service::ports::{
     Catalogue, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Page, PortResult,
 };
@@ -49,6 +50,11 @@ impl Catalogue for MemoryLedger {
             group.nearest_deadline = [group.nearest_deadline, delivery.deadline].into_iter().flatten().min();
         }
         Ok(groups.into_values().collect())
+    }
+
+    async fn oldest_dead_letter(&self) -> PortResult<Option<TimeMs>> {
+        let dead = self.dead(|_, _| true);
+        Ok(dead.iter().map(|(record, _)| record.ended_at.unwrap_or(record.due_at)).min())
     }
 
     async fn dead_letters(

@@ -1,0 +1,79 @@
+//! What the reconciler's round tells of dead letters and runs, and how redrives ended.
+
+use std::collections::BTreeMap;
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+use waybill_domain::hold::HoldReason;
+use waybill_domain::redrive::Reviews;
+use waybill_testkit::scripted::Reaction;
+
+use crate::world::{EXHAUSTED, World, of};
+
+/// Every series and its value, once `work` is done.
+fn measured(work: impl FnOnce(&World)) -> BTreeMap<String, f64> {
+    let recorder = PrometheusBuilder::new().set_buckets(&[1e9]).unwrap().build_recorder();
+    let handle = recorder.handle();
+    metrics::with_local_recorder(&recorder, || work(&World::new()));
+    let text = handle.render();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(name, n)| (name.to_owned(), n.parse().unwrap()))
+        .collect()
+}
+
+#[test]
+fn the_age_of_the_oldest_dead_letter_is_told_in_every_fifth_minute() {
+    // How long the older and the younger had waited, how many minutes after a full hour, and what is told.
+    let rows: [(&str, &[u64], u64, Option<f64>); 5] = [
+        ("none", &[], 5, Some(0.0)),
+        ("one", &[120], 5, Some(120_000.0)),
+        ("the older of two", &[180, 60], 10, Some(180_000.0)),
+        ("another minute", &[60], 6, None),
+        ("the full hour", &[60], 60, Some(60_000.0)),
+    ];
+    for (name, ages_s, minute, expected) in rows {
+        let measured = measured(|world| {
+            let round_s = minute * 60;
+            let mut passed_s = 0;
+            for (n, age_s) in ages_s.iter().enumerate() {
+                world.pass(round_s - age_s - passed_s);
+                passed_s = round_s - age_s;
+                world.dead("acme", &format!("evt-{n}"), "books", EXHAUSTED);
+            }
+            world.pass(round_s - passed_s);
+            world.round();
+        });
+        assert_eq!(measured.get("OldestDeadLetterAge").copied(), expected, "{name}");
+        assert_eq!(measured.get("Reconciled"), Some(&1.0), "{name}");
+    }
+}
+
+#[test]
+fn redrives_are_told_while_they_run_and_by_how_they_ended() {
+    let measured = measured(|world| {
+        for n in 0..4 {
+            let key = world.dead("acme", &format!("evt-{n}"), "books", EXHAUSTED);
+            // One of the four is refused again.
+            let reactions = (n == 0).then(|| Reaction::answer(400));
+            world.ports.recipient.react(&key.delivery_id, reactions);
+        }
+        world.pass(1);
+        let plan = world.plan(of("acme"), Reviews::default());
+        world.start(&plan, "10/s", None);
+        world.run_for(60);
+    });
+    assert_eq!(measured.get("OpenRuns"), Some(&1.0));
+    assert_eq!(measured.get(r#"RedriveSuccess_count{destination="other"}"#), Some(&4.0));
+    assert_eq!(measured.get(r#"RedriveSuccess_sum{destination="other"}"#), Some(&300.0));
+}
+
+#[test]
+fn no_run_and_nothing_held_are_told_as_none() {
+    let measured = measured(|world| world.round());
+    assert_eq!(measured.get("OpenRuns"), Some(&0.0));
+    for reason in HoldReason::ALL.map(HoldReason::as_str) {
+        let series = format!(r#"OldestHeldAge{{reason="{reason}"}}"#);
+        assert_eq!(measured.get(&series), Some(&0.0), "{series}");
+    }
+}
