@@ -15,6 +15,9 @@ locals {
       WAYBILL_QUEUE_URL = aws_sqs_queue.wake_ups.url
       WAYBILL_DLQ_URL   = aws_sqs_queue.dead_letters.url
       WAYBILL_BUCKET    = aws_s3_bucket.this.bucket
+
+      # Or two instances in one account would count into one another's metrics.
+      WAYBILL_METRICS_NAMESPACE = local.metrics_namespace
     },
     # Never on AWS: http and loopback recipients are allowed only beside an endpoint on loopback.
     local.emulated ? { WAYBILL_ALLOW_LOCAL = "1" } : {},
@@ -56,7 +59,7 @@ resource "aws_lambda_function" "this" {
   tags             = local.tags
 
   environment {
-    variables = local.function_environment
+    variables = merge(local.function_environment, each.key == "consumer" ? { WAYBILL_BATCH_SIZE = tostring(var.batch_size) } : {})
   }
 
   # The functions write JSON lines themselves; this makes the platform's own lines JSON as well.

@@ -21,6 +21,15 @@ resource "aws_kms_key" "this" {
         Resource  = "*"
       },
       {
+        # To publish to the alarms' topics, which are encrypted by it.
+        Sid       = "Alarms"
+        Effect    = "Allow"
+        Principal = { Service = "cloudwatch.amazonaws.com" }
+        Action    = ["kms:Decrypt", "kms:GenerateDataKey*"]
+        Resource  = "*"
+        Condition = { StringEquals = { "aws:SourceAccount" = local.account } }
+      },
+      {
         Sid       = "Logs"
         Effect    = "Allow"
         Principal = { Service = "logs.${local.region}.amazonaws.com" }

@@ -57,3 +57,13 @@ output "operator_policies" {
   description = "The policies for operators, to be attached to the roles of your people: operator-TENANT for each of operator_tenants, and operator-across-tenants."
   value       = { for name, policy in aws_iam_policy.operator : name => policy.arn }
 }
+
+output "alarm_topics" {
+  description = "The topics that alarms publish to, by urgency: page and review. Subscribe your people to them."
+  value       = { for urgency, arns in local.topics : urgency => one(arns) }
+}
+
+output "dashboard" {
+  description = "The dashboard's name."
+  value       = one(aws_cloudwatch_dashboard.this[*].dashboard_name)
+}

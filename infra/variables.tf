@@ -248,7 +248,7 @@ variable "keep_data" {
 }
 
 variable "kms_key_arn" {
-  description = "The KMS key for queues, table, bucket and logs. Absent: a key of its own is made. Its policy must let CloudWatch Logs use it."
+  description = "The KMS key for queues, table, bucket and logs. Absent: a key of its own is made. Its policy must let CloudWatch Logs use it, and CloudWatch's alarms where their topics are made here."
   type        = string
   default     = null
 

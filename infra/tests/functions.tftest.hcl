@@ -42,7 +42,7 @@ run "three_functions" {
   assert {
     condition = alltrue([
       for function in aws_lambda_function.this :
-      toset(keys(function.environment[0].variables)) == toset(["WAYBILL_TABLE", "WAYBILL_QUEUE_URL", "WAYBILL_DLQ_URL", "WAYBILL_BUCKET"])
+      setsubtract(keys(function.environment[0].variables), ["WAYBILL_BATCH_SIZE"]) == toset(["WAYBILL_TABLE", "WAYBILL_QUEUE_URL", "WAYBILL_DLQ_URL", "WAYBILL_BUCKET", "WAYBILL_METRICS_NAMESPACE"])
     ])
     error_message = "They know where things are, and are not allowed to send to loopback."
   }

@@ -66,6 +66,7 @@ impl Ground {
             not_before: None,
             deadline: terms.deadline_s.map(|s| T0.plus(DurationMs::from_secs(s))),
             trace: None,
+            policy: None,
         };
         let record = Record::new(delivery, &destination.policy, config_revision(), &look);
         let mut ground = Self {

@@ -18,6 +18,7 @@ use waybill_service::desk::Desk as Budgets;
 use waybill_service::holds::HoldAct;
 use waybill_service::office::Office as _;
 use waybill_service::ports::Ports;
+use waybill_service::reconcile::TickLimits;
 use waybill_testkit::scripted::Reaction;
 
 use crate::publishing::{posts, publish, work};
@@ -301,7 +302,7 @@ fn a_person_lifts_it_and_what_was_held_goes() {
         // As `serve` does every few seconds: no round is needed.
         let Ports { ledger, queue, clock, dice, .. } = &world.ports;
         let round = waybill_service::round::Round { ledger, queue, office: &world.office, clock, dice };
-        world.block(round.orders(&world.config_now(), None)).unwrap();
+        world.block(round.orders(&world.config_now(), TickLimits::default())).unwrap();
         work(&world, 5);
         assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 5)]), "{budget:?}");
         assert_eq!(world.acts(&book("acme")), [SUSPENDED, "suspension_lifted by maria"]);

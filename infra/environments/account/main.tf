@@ -33,4 +33,9 @@ module "waybill" {
   secrets_kms_key_arns = var.secrets_kms_key_arns
   maximum_concurrency  = var.maximum_concurrency
   operator_tenants     = var.operator_tenants
+
+  slo              = var.slo
+  destinations     = var.destinations
+  page_topic_arn   = var.page_topic_arn
+  review_topic_arn = var.review_topic_arn
 }

@@ -18,3 +18,8 @@ output "operator_policies" {
   description = "To be attached to the roles of your operators."
   value       = module.waybill.operator_policies
 }
+
+output "alarm_topics" {
+  description = "Subscribe your people to these: page and review."
+  value       = module.waybill.alarm_topics
+}

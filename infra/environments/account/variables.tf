@@ -58,3 +58,27 @@ variable "operator_tenants" {
   type        = set(string)
   default     = []
 }
+
+variable "slo" {
+  description = "Service-level objectives that the alarms derive from: the module's objectives.tf describes them."
+  type        = map(number)
+  default     = {}
+}
+
+variable "destinations" {
+  description = "Destinations with metrics = true, and their owners: alarms of their own."
+  type        = map(object({ owner = string }))
+  default     = {}
+}
+
+variable "page_topic_arn" {
+  description = "The SNS topic for what must be looked at now; one is made if absent."
+  type        = string
+  default     = null
+}
+
+variable "review_topic_arn" {
+  description = "The SNS topic for what can wait until the morning; one is made if absent."
+  type        = string
+  default     = null
+}

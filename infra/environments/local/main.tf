@@ -32,6 +32,7 @@ provider "aws" {
     s3             = var.endpoint_url
     scheduler      = var.endpoint_url
     secretsmanager = var.endpoint_url
+    sns            = var.endpoint_url
     sqs            = var.endpoint_url
     ssm            = var.endpoint_url
     sts            = var.endpoint_url
@@ -54,6 +55,8 @@ module "waybill" {
   maximum_concurrency    = var.maximum_concurrency
   allow_recursion        = var.allow_recursion
   point_in_time_recovery = var.point_in_time_recovery
+  alarms                 = var.alarms
+  log_queries            = var.log_queries
   keep_data              = false
   log_retention_days     = 1
 

@@ -80,3 +80,15 @@ variable "functions_in_containers" {
   type        = bool
   default     = false
 }
+
+variable "alarms" {
+  description = "Whether alarms, topics and dashboard are made: false where the emulator lacks them."
+  type        = bool
+  default     = true
+}
+
+variable "log_queries" {
+  description = "true where the emulator knows PutQueryDefinition; MiniStack does not."
+  type        = bool
+  default     = false
+}

@@ -53,3 +53,15 @@ mock_resource "aws_apigatewayv2_api" {
 mock_resource "aws_sqs_queue" {
   defaults = { arn = "arn:aws:sqs:eu-west-1:123456789012:queue", url = "https://sqs/queue" }
 }
+
+mock_resource "aws_sns_topic" {
+  defaults = { arn = "arn:aws:sns:eu-west-1:123456789012:topic" }
+}
+
+mock_resource "aws_cloudwatch_metric_alarm" {
+  defaults = { arn = "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:alarm" }
+}
+
+mock_resource "aws_cloudwatch_composite_alarm" {
+  defaults = { arn = "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:composite" }
+}
