@@ -17,7 +17,6 @@
 
 mod budgets;
 mod catalogue;
-mod checkpointer;
 mod cursor;
 mod dead_letter_box;
 mod delivery;

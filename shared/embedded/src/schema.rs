@@ -60,7 +60,7 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
     conn.execute_batch(
         "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = OFF;
-         PRAGMA wal_autocheckpoint = 16000;
+         PRAGMA wal_autocheckpoint = 4000;
          PRAGMA cache_size = -32768;
          PRAGMA journal_size_limit = 67108864;",
     )?;

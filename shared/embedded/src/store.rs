@@ -9,7 +9,6 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 use waybill_service::ports::{Clock, PortResult};
 
-use crate::checkpointer;
 use crate::fault::Fault;
 use crate::readers::Readers;
 use crate::schema::{BUSY_TIMEOUT, OpenError, open_writer};
@@ -40,8 +39,7 @@ impl<C: Clock> EmbeddedStore<C> {
     }
 
     pub(crate) fn open_waiting(path: &Path, clock: C, busy: Duration) -> Result<Self, OpenError> {
-        let conn = open_writer(path, busy)?;
-        let writer = Writer::start(conn, checkpointer::start(path, busy)?)?;
+        let writer = Writer::start(open_writer(path, busy)?)?;
         let readers = Readers::start(path, busy)?;
         let threads = Threads { writer, readers, arrivals: watch::Sender::new(0) };
         Ok(Self { threads: Arc::new(threads), clock: Arc::new(clock) })

@@ -12,7 +12,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::checkpointer::Committed;
 use crate::fault::Fault;
 
 /// The most jobs of one commit. Beyond this, a longer group saves little and makes all wait.
@@ -25,11 +24,11 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(conn: Connection, committed: Committed) -> std::io::Result<Self> {
+    pub(crate) fn start(conn: Connection) -> std::io::Result<Self> {
         let (jobs, waiting) = channel();
         std::thread::Builder::new()
             .name("waybill-writer".to_owned())
-            .spawn(move || write_until_closed(&conn, &waiting, &committed))?;
+            .spawn(move || write_until_closed(&conn, &waiting))?;
         Ok(Self { jobs })
     }
 
@@ -93,7 +92,7 @@ where
     }
 }
 
-fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>, committed: &Committed) {
+fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>) {
     while let Ok(first) = waiting.recv() {
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(MOST_TOGETHER - 1));
@@ -108,7 +107,6 @@ fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>, commi
         for job in group {
             job.answer(lost.as_ref());
         }
-        committed.note();
     }
 }
 

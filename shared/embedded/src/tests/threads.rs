@@ -32,26 +32,6 @@ async fn the_threads_end_with_the_last_handle() {
     }
 }
 
-/// Nobody who writes waits for it: what is far from the writer's own limit is carried over all the same.
-#[tokio::test]
-async fn what_was_committed_is_carried_into_the_file_beside_the_writer() {
-    let (store, dir) = fresh();
-    let length = || dir.path().join("waybill.db").metadata().unwrap().len();
-    let before = length();
-    store
-        .write(LEDGER, |conn| {
-            conn.execute_batch("INSERT INTO document (revision, text) VALUES ('r', hex(zeroblob(200000)))")?;
-            Ok(())
-        })
-        .await
-        .unwrap();
-    let patience = Instant::now() + Duration::from_secs(30);
-    while length() == before {
-        assert!(Instant::now() < patience, "it stays in the write-ahead log");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[tokio::test]
 async fn a_reading_that_panics_ends_alone() {
     let (store, _dir) = fresh();
