@@ -7,7 +7,7 @@ use waybill_domain::order::Order;
 use waybill_domain::redrive::Reviews;
 use waybill_service::acts::Desk;
 use waybill_service::ports::Ports;
-use waybill_service::redrive::release::Releaser;
+use waybill_service::redrive::release::{AHEAD, Releaser};
 use waybill_testkit::conformance::fixture;
 
 use crate::dying::{Dying, Life};
@@ -49,7 +49,8 @@ pub(crate) fn release_with(world: &World, order: &Order, life: &Life) {
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let (ledger, queue) = (Dying(ledger, life), Dying(queue, life));
     let office = Dying(&world.office, life);
-    let releaser = Releaser { ledger: &ledger, queue: &queue, desk: Desk { office: &office, clock, dice } };
+    let desk = Desk { office: &office, clock, dice };
+    let releaser = Releaser { ledger: &ledger, queue: &queue, desk, ahead: AHEAD };
     let _ = world.block(releaser.carry_out(&world.config, order, None));
 }
 

@@ -178,6 +178,7 @@ fn an_order_means_the_dead_letter_that_was_decided_on_and_no_later_one() {
             ledger: &world.ports.ledger,
             queue: &world.ports.queue,
             desk: world.desk(),
+            ahead: waybill_service::redrive::release::AHEAD,
         };
         world.block(releaser.carry_out(&world.config, &run, None)).unwrap();
         let released = world.record(&key);
@@ -203,7 +204,8 @@ fn an_order_on_what_was_released_meanwhile_takes_nothing_back() {
     let reviews = Reviews { permanent: Some("mended".to_owned()), ..Reviews::default() };
     let run = world.start(&world.plan(Selection::default(), reviews), "10/s", None);
     let (ledger, queue, desk) = (&world.ports.ledger, &world.ports.queue, world.desk());
-    let releaser = waybill_service::redrive::release::Releaser { ledger, queue, desk };
+    let ahead = waybill_service::redrive::release::AHEAD;
+    let releaser = waybill_service::redrive::release::Releaser { ledger, queue, desk, ahead };
     world.block(releaser.carry_out(&world.config, &run, None)).unwrap();
     let released = world.record(&key);
     carried_out(&world, &order);

@@ -14,6 +14,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::config_file::Rules;
 use waybill_service::office::Office as _;
 use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
 use waybill_service::source::ConfigSource;
 use waybill_testkit::memory::MemoryOffice;
@@ -42,7 +43,8 @@ fn a_long_run_leaves_the_others_their_share_of_the_time() {
     let (ledger, queue, office) = (Dying(ledger, &life), Dying(queue, &life), Dying(&world.office, &life));
     let round = Round { ledger: &ledger, queue: &queue, office: &office, clock, dice };
     let until = clock.now().plus(DurationMs::from_secs(20));
-    world.block(round.orders(&world.config_now(), Some(until))).unwrap();
+    let limits = TickLimits { until: Some(until), ..TickLimits::default() };
+    world.block(round.orders(&world.config_now(), limits)).unwrap();
     assert_eq!(world.run_of(&second).tally.released, 30, "the short one is through");
     assert!(world.run_of(&first).tally.released < 400, "although the long one is not");
     world.run_for(300);
@@ -103,7 +105,7 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     let before = world.record(&foreign);
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let round = Round { ledger, queue, office: &world.office, clock, dice };
-    world.block(round.orders(&world.config, None)).unwrap();
+    world.block(round.orders(&world.config, TickLimits::default())).unwrap();
     assert_eq!(world.record(&foreign), before);
     assert_eq!(world.run_of(&twin).tally.released, 0);
     assert_eq!(holds_in_force(&world), [own]);

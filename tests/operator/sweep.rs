@@ -9,6 +9,7 @@ use waybill_domain::redrive::{Reviews, Selection};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::acts::all_open;
 use waybill_service::ports::{Burial, Clock as _, Queue as _};
+use waybill_service::reconcile::TickLimits;
 use waybill_service::sweep::{DeadLetterBox as _, SweepReport, sweep};
 use waybill_testkit::scripted::Reaction;
 
@@ -38,7 +39,7 @@ fn end(world: &World, key: &DeliveryKey, decision: Decision) {
 fn carry_out(world: &World) {
     let waybill_service::ports::Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let round = waybill_service::round::Round { ledger, queue, office: &world.office, clock, dice };
-    world.block(round.orders(&world.config_now(), None)).unwrap();
+    world.block(round.orders(&world.config_now(), TickLimits::default())).unwrap();
 }
 
 fn redrive(world: &World) {

@@ -77,7 +77,7 @@ fn a_tick_that_stops_at_its_limit_of_due_deliveries_still_sees_every_held_one() 
     scene.pass(DurationMs::from_secs(600));
 
     let clock = scene.world.right_clock();
-    let limits = TickLimits { pages: 1, page_size: 1, until: None };
+    let limits = TickLimits { pages: 1, page_size: 1, ..TickLimits::default() };
     let (reconciler, report) = scene.world.reconciler("reconciler", &clock, 1, limits);
     reconciler.run();
     let report = report.lock().unwrap().take().unwrap().unwrap();

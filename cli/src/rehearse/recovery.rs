@@ -22,7 +22,7 @@ use waybill_service::ports::Clock as _;
 use waybill_service::publish::Published;
 use waybill_service::redrive::orders::Start;
 use waybill_service::redrive::plan::{Plan, Wish, plan};
-use waybill_service::redrive::release::Releaser;
+use waybill_service::redrive::release::{AHEAD, Releaser};
 use waybill_testkit::dice::SeededDice;
 use waybill_testkit::server::Received;
 use waybill_testkit::server::script::Answer;
@@ -255,7 +255,8 @@ fn desk(stage: &Stage) -> Desk<'_, Store, StoryClock, SeededDice> {
 /// What the reconciler does in a minute, under the holds that stand.
 async fn round(stage: &mut Stage) -> Result<(), Failure> {
     under_holds(stage).await?;
-    let releaser = Releaser { ledger: &stage.ports.ledger, queue: &stage.ports.queue, desk: desk(stage) };
+    let (ledger, queue) = (&stage.ports.ledger, &stage.ports.queue);
+    let releaser = Releaser { ledger, queue, desk: desk(stage), ahead: AHEAD };
     for order in all_open(&stage.store).await? {
         releaser.carry_out(&stage.config, &order, None).await?;
     }

@@ -1,6 +1,6 @@
 //! The reconciler's round: once at the start, which repairs what a crash left, once in each minute, and
 //! whenever the holds in force changed, so that what was lifted goes at once. What operators ordered
-//! is carried out every few seconds.
+//! is carried out every second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,12 @@ const ROUND_AT_MOST: DurationMs = DurationMs::from_secs(50);
 /// How long one look at orders may take, so that a round is never late because of a long run.
 const AT_MOST: DurationMs = DurationMs::from_secs(20);
 
-/// How often orders are looked at.
-const PAUSE: Duration = Duration::from_secs(5);
+/// How often orders are looked at: so often that what a run releases at a time is little, and keeps no
+/// live traffic waiting for the disk.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How far ahead runs release: over a few looks at orders that come late.
+const AHEAD: DurationMs = DurationMs::from_secs(15);
 
 /// When a round is due again: in another minute of the wall clock, so that the one in which the DLQ is
 /// swept is never missed; or after another change of the holds.
@@ -67,10 +71,12 @@ pub(super) async fn run(ports: Arc<ServePorts>, source: Arc<Source>, scrape: Scr
 async fn work(ports: &ServePorts, config: &Config, learned: &Learned, is_due: bool) {
     let ServePorts { ledger, queue, clock, dice, .. } = ports;
     let round = Round { ledger, queue, office: ledger, clock, dice };
-    let limits = TickLimits { until: Some(clock.now().plus(ROUND_AT_MOST)), ..TickLimits::default() };
+    let at_most = if is_due { ROUND_AT_MOST } else { AT_MOST };
+    let until = Some(clock.now().plus(at_most));
+    let limits = TickLimits { until, ahead: AHEAD, ..TickLimits::default() };
     let done = match is_due {
         true => round.run(config, learned, limits).await.map(|_| ()),
-        false => round.orders(config, Some(clock.now().plus(AT_MOST))).await,
+        false => round.orders(config, limits).await,
     };
     if let Err(error) = done {
         tracing::error!(error = error.in_full(), "not reconciled: the next round tries again");

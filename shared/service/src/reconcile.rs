@@ -15,6 +15,7 @@ use waybill_domain::transition::Writer;
 
 use crate::config::Config;
 use crate::ports::{Clock, Dice, Ledger, Outgoing, PortResult, Queue};
+use crate::redrive::release::AHEAD;
 use crate::steps::{Landing, hand_over, legal, write};
 
 /// The ports that reconciling needs.
@@ -40,11 +41,14 @@ pub struct TickLimits {
     pub page_size: usize,
     /// From this time on no further delivery is begun.
     pub until: Option<TimeMs>,
+    /// How far ahead redrive runs release, spread by queue delays: beyond the next round. What a stop holds
+    /// is no more than that.
+    pub ahead: DurationMs,
 }
 
 impl Default for TickLimits {
     fn default() -> Self {
-        Self { pages: 100, page_size: 100, until: None }
+        Self { pages: 100, page_size: 100, until: None, ahead: AHEAD }
     }
 }
 

@@ -63,7 +63,7 @@ where
         let endings = self.endings(config).await;
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
         // After what is due, which must not wait for however many are released.
-        let runs = self.runs(config, limits.until).await;
+        let runs = self.runs(config, limits).await;
         let swept = match is_hour(now) {
             true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
@@ -71,10 +71,10 @@ where
         Ok(RoundReport { windows, looked: endings.and(runs).and(swept).and(looked)? })
     }
 
-    /// Carries out what operators ordered, until `until`.
-    pub async fn orders(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
+    /// Carries out what operators ordered, within the limits' time.
+    pub async fn orders(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
         self.endings(config).await?;
-        self.runs(config, until).await
+        self.runs(config, limits).await
     }
 
     async fn endings(&self, config: &Config) -> PortResult<()> {
@@ -88,9 +88,10 @@ where
     }
 
     /// Every run gets its share of the time, so that none waits behind another.
-    async fn runs(&self, config: &Config, until: Option<TimeMs>) -> PortResult<()> {
+    async fn runs(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
         let Self { ledger, queue, clock, .. } = *self;
-        let releaser = Releaser { ledger, queue, desk: self.desk() };
+        let TickLimits { until, ahead, .. } = limits;
+        let releaser = Releaser { ledger, queue, desk: self.desk(), ahead };
         let mut runs = self.open(config).await?;
         runs.retain(|order| matches!(order.body, OrderBody::Redrive(_)));
         for (n, order) in runs.iter().enumerate() {

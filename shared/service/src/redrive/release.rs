@@ -1,4 +1,4 @@
-//! Carrying a run out: look at outcomes, halt or go on, and release what is due within the next minute.
+//! Carrying a run out: look at outcomes, halt or go on, and release what is due soon.
 //!
 //! Every release is a compare-and-set of its own record, and what a run takes in hand is written down
 //! before anything of it is done. So a crash or a second reconciler at any point releases nothing twice
@@ -20,7 +20,7 @@ use crate::office::Office;
 use crate::ports::{Catalogue, Clock, Dice, Ledger, PortError, PortResult, Queue};
 use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
 
-/// How far ahead releases are made, spread by queue delays: as far as the next tick is away.
+/// How far ahead releases are made where a round comes each minute.
 pub const AHEAD: DurationMs = DurationMs::from_secs(60);
 
 /// How many releases are made at once: each waits for the store, and one after the other they would fall
@@ -36,6 +36,8 @@ pub struct Releaser<'a, L, Q, O, C, D> {
     pub queue: &'a Q,
     /// The orders, the time, and chance.
     pub desk: Desk<'a, O, C, D>,
+    /// How far ahead releases are made, spread by queue delays: further than the next round is away.
+    pub ahead: DurationMs,
 }
 
 /// What became of one thing in hand.
@@ -47,10 +49,10 @@ enum Carried {
 }
 
 impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_, L, Q, O, C, D> {
-    /// Carries one run out until nothing more is due within [`AHEAD`], or until `until`.
+    /// Carries one run out until nothing more is due within `ahead`, or until `until`.
     pub async fn carry_out(&self, config: &Config, order: &Order, until: Option<TimeMs>) -> PortResult<()> {
         let mut order = order.clone();
-        let horizon = self.desk.clock.now().plus(AHEAD);
+        let horizon = self.desk.clock.now().plus(self.ahead);
         let mut lost = 0;
         let mut are_outcomes_known = false;
         while let Some(run) = running(&order) {

@@ -45,7 +45,7 @@ impl History {
         let (name, seed) = self.name("reconciler");
         let clock = self.machines[self.plan.workers + 1].clone();
         // Small pages, so that they are turned.
-        let limits = TickLimits { pages: 4, page_size: 2, until: None };
+        let limits = TickLimits { pages: 4, page_size: 2, ..TickLimits::default() };
         let (actor, answer) = self.world.reconciler(&name, &clock, seed, limits);
         self.begin(actor, Role::Reconciler { answer });
     }
