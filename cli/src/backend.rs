@@ -189,7 +189,7 @@ pub(crate) mod aws {
     use std::sync::Arc;
 
     use waybill_aws::clients::{Clients, Limits, loader};
-    use waybill_aws::{AwsOffice, Caller, DynamoLedger, Place, SqsQueue};
+    use waybill_aws::{AwsOffice, AwsSecrets, Caller, DynamoLedger, Place, SqsQueue};
     use waybill_service::config::Config;
     use waybill_service::ports::in_full;
     use waybill_system::SystemClock;
@@ -217,6 +217,11 @@ pub(crate) mod aws {
     }
 
     impl AwsStore {
+        /// What the configuration's references name, as far as the caller may read it.
+        pub(crate) fn secrets(&self) -> AwsSecrets<SystemClock> {
+            AwsSecrets::new(self.clients.clone(), SystemClock)
+        }
+
         /// The configuration in force.
         pub(crate) async fn configuration(&self) -> Result<Arc<Config>, Failure> {
             let source = self.place.configuration(&self.clients, SystemClock);

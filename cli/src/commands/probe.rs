@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::{DestinationName, TenantId};
-use waybill_domain::probe::{Opinion, judge};
+use waybill_domain::probe::{Heard, Opinion, judge};
 use waybill_http::HttpRecipient;
+use waybill_service::config_file::Rules;
 use waybill_service::ports::Dice as _;
 use waybill_system::{SystemClock, SystemDice};
 
 use super::config::{load, locality};
 use super::operator::Operator;
 use super::{Globals, destination};
-use crate::backend::on_office;
+use crate::backend::Opened;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
 use crate::show::probe as shown;
@@ -38,20 +39,28 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit, Failure> {
     let Arguments { destination: name, config, allow_local } = arguments;
-    let locality = locality(allow_local);
-    let found = match config {
-        Some(file) => load(&file, locality)?.destinations.get(&name).and_then(|destination| {
-            let tenant = destination.tenants.first()?;
-            Some((destination.clone(), tenant.clone()))
-        }),
-        None => in_force(globals, &name).await?,
+    let (backend, locality) = (globals.backend(), locality(allow_local));
+    // With a file of configuration, and secrets from the environment, no ledger is needed.
+    let opened = match config.is_some() && backend.data_file().is_some() {
+        true => None,
+        false => Some(backend.open().await?),
+    };
+    let found = match (config, &opened) {
+        (None, Some(opened)) => in_force(globals, opened, &name).await?,
+        (None, None) => None,
+        (Some(file), _) => {
+            let rules = Rules { locality, secrets: backend.secret_stores(), worker_runs: None };
+            load(&file, rules)?.destinations.get(&name).and_then(|destination| {
+                let tenant = destination.tenants.first()?;
+                Some((destination.clone(), tenant.clone()))
+            })
+        }
     };
     let Some((destination, tenant)) = found else {
         return Err(Failure::failed(format!("there is no destination {name}")));
     };
-    let nonce = SystemDice.token();
     let recipient = HttpRecipient::new(SystemClock, locality);
-    let heard = recipient.probe(&destination, &tenant, nonce.as_str()).await?;
+    let heard = ask(opened.as_ref(), recipient, &destination, &tenant).await?;
     let findings = judge(&heard, destination.timeout);
     match globals.output {
         Format::Json => findings.iter().for_each(|finding| out::json(&shown::facts(&name, finding))),
@@ -64,13 +73,29 @@ pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
 /// The destination in the configuration in force, and a tenant whose matters the operator may know of.
 async fn in_force(
     globals: &Globals,
+    opened: &Opened,
     name: &DestinationName,
 ) -> Result<Option<(Arc<Destination>, TenantId)>, Failure> {
-    let opened = globals.backend().open().await?;
-    let operator = Operator::of(globals, &opened, "probe").await?;
-    on_office!(opened, |_, _office| {
-        let Some(destination) = operator.config()?.destinations.get(name) else { return Ok(None) };
-        let tenant = destination.tenants.iter().find(|tenant| operator.may_see(tenant));
-        Ok(tenant.map(|tenant| (destination.clone(), tenant.clone())))
-    })
+    let operator = Operator::of(globals, opened, "probe").await?;
+    let Some(destination) = operator.config()?.destinations.get(name) else { return Ok(None) };
+    let tenant = destination.tenants.iter().find(|tenant| operator.may_see(tenant));
+    Ok(tenant.map(|tenant| (destination.clone(), tenant.clone())))
+}
+
+/// Asks from here, with the secrets of the backend: on AWS whoever asks must be allowed to read them.
+async fn ask(
+    opened: Option<&Opened>,
+    recipient: HttpRecipient<SystemClock>,
+    destination: &Arc<Destination>,
+    tenant: &TenantId,
+) -> Result<Vec<Heard>, Failure> {
+    let nonce = SystemDice.token();
+    match opened {
+        #[cfg(feature = "aws")]
+        Some(Opened::Aws(store)) => {
+            let recipient = recipient.with_secrets(store.secrets());
+            Ok(recipient.probe(destination, tenant, nonce.as_str()).await?)
+        }
+        Some(Opened::Embedded(_)) | None => Ok(recipient.probe(destination, tenant, nonce.as_str()).await?),
+    }
 }
