@@ -9,6 +9,7 @@ mod holds;
 mod judging;
 mod publishing;
 mod redrive;
+mod relapse;
 mod revisions;
 mod sweep;
 mod world;
