@@ -4,14 +4,17 @@ CARGO ?= cargo
 VENV := .cache/venv
 BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
-SEEDS ?= 20000
+SEEDS ?= 10000
+FIRST ?= 0
+FOR_S ?= 3600
+QUICK := $(CARGO) test --locked --profile quick --package waybill-tests
 BENCHES ?= reconciler redrive serve
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= configuration envelope event gateway_event queue_event retry_after signature
 FUZZER := .cache/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate replay bench fuzz clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,11 +49,20 @@ exhaustive: ## Search every interleaving around one delivery within deeper bound
 metrics: ## Write infra/metrics.json anew: what the code measures
 	WAYBILL_WRITE_METRICS=1 $(CARGO) test --locked --quiet --package waybill-tests --test specification the_list_of_metrics
 
-simulate: ## Simulate histories with crashes: make simulate SEEDS=20000
-	WAYBILL_SEEDS=$(SEEDS) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+simulate: ## Simulate histories of the whole system, optimised: make simulate SEEDS=10000 FIRST=0
+	WAYBILL_SEEDS=$(SEEDS) WAYBILL_FIRST_SEED=$(FIRST) $(QUICK) --test simulation -- --nocapture every_history
+
+simulate-nightly: ## The same for an hour, with the night's own seeds: make simulate-nightly FOR_S=3600 NIGHT=20261130000000
+	WAYBILL_SECONDS=$(FOR_S) WAYBILL_FIRST_SEED=$(or $(NIGHT),$(shell date +%Y%m%d)000000) $(QUICK) --test simulation -- --nocapture every_history
 
 replay: ## Show one simulated history step by step: make replay SEED=123
-	WAYBILL_SEED=$(SEED) $(CARGO) test --locked --package waybill-tests --test simulation -- --nocapture histories
+	WAYBILL_SEED=$(SEED) $(QUICK) --test simulation -- --nocapture every_history
+
+planted: ## Plant every fault and see it found, for docs/RELIABILITY.md
+	$(QUICK) --test simulation -- --ignored --nocapture every_planted_fault
+
+reliability: ## The table of docs/RELIABILITY.md, one kind of fault at a time: make reliability SEEDS=1000
+	WAYBILL_SEEDS=$(SEEDS) $(QUICK) --test simulation -- --ignored --nocapture what_each_fault
 
 bench: ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
 	$(CARGO) build --locked --release --package waybill --package waybill-bench

@@ -12,6 +12,7 @@ mod pace;
 mod plans;
 mod publishing;
 mod redrive;
+mod relapse;
 mod revisions;
 mod rounds;
 mod slots;

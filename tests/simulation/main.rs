@@ -7,5 +7,8 @@
 mod scene;
 mod traces;
 mod moments;
+mod crowd;
 mod histories;
 mod saboteurs;
+mod planted;
+mod reliability;

@@ -7,6 +7,7 @@
 
 mod actor;
 mod staged;
+mod staged_office;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -69,6 +70,44 @@ calls! {
     HideUntil = "hide_until",
     /// `Inbox::next_visible_at`
     NextVisibleAt = "next_visible_at",
+    /// `Catalogue::list`
+    List = "list",
+    /// `Catalogue::find`
+    Find = "find",
+    /// `Catalogue::dead_letter_summary`
+    DeadLetterSummary = "dead_letter_summary",
+    /// `Catalogue::dead_letters`
+    DeadLetters = "dead_letters",
+    /// `DeadLetterBox::take`
+    TakeDeadLetters = "take_dead_letters",
+    /// `DeadLetterBox::remove`
+    RemoveDeadLetter = "remove_dead_letter",
+    /// `DeadLetterBox::show`
+    ShowDeadLetter = "show_dead_letter",
+    /// `Office::head`
+    Head = "head",
+    /// `Office::enter`
+    Enter = "enter",
+    /// `Office::progress`
+    Progress = "progress",
+    /// `Office::order`
+    ReadOrder = "order",
+    /// `Office::open_orders`
+    OpenOrders = "open_orders",
+    /// `Office::orders`
+    Orders = "orders",
+    /// `Office::entries`
+    Entries = "entries",
+    /// `Office::books`
+    Books = "books",
+    /// `Revisions::in_force`
+    InForce = "in_force",
+    /// `Revisions::document`
+    Document = "document",
+    /// `Revisions::install`
+    Install = "install",
+    /// `Revisions::history`
+    History = "history",
     /// `Recipient::send`
     Request = "request",
     /// `Recipient::look_up`

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Excerpt, Phase, RetryAfter, SendReport, SendWindow, Sending};
-use waybill_domain::identity::{AttemptNumber, DeliveryId, DestinationName};
+use waybill_domain::identity::{AttemptNumber, DeliveryId, DestinationName, EventId};
 use waybill_domain::look_up::{Finding, judge};
 use waybill_domain::outcome::{Seen, classify};
 use waybill_domain::retry_after;
@@ -91,6 +91,10 @@ pub struct Received {
     pub sender: Arc<str>,
     /// `webhook-id`.
     pub delivery_id: DeliveryId,
+    /// `waybill-event-id`.
+    pub event_id: EventId,
+    /// To whom, as the sender's configuration names it.
+    pub destination: DestinationName,
     /// `waybill-attempt`.
     pub attempt: AttemptNumber,
     /// Where it was sent.
@@ -215,6 +219,8 @@ impl<C: Clock> ScriptedRecipient<C> {
         desk.requests.push(Received {
             sender: self.sender.clone(),
             delivery_id: request.delivery_id.clone(),
+            event_id: request.event_id.clone(),
+            destination: request.destination.name.clone(),
             attempt: request.attempt,
             url: request.destination.url.clone(),
             body: request.body.clone(),

@@ -73,7 +73,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                 Box::new(Run { standing: Standing::Finished(now), ..*run })
             } else if run.room() == 0 {
                 return Ok(());
-            } else if let Some(taken) = self.take_page(config, &run, now, horizon).await? {
+            } else if let Some(taken) = self.take_page(config, &order.id, &run, now, horizon).await? {
                 taken
             } else {
                 return Ok(());
@@ -100,6 +100,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
     async fn take_page(
         &self,
         config: &Config,
+        id: &OrderId,
         run: &Run,
         now: TimeMs,
         horizon: TimeMs,
@@ -110,7 +111,10 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
         wanted.destination = Some(destination.clone());
         let page = self.ledger.dead_letters(&wanted, PAGE, cursor(lane.from.as_ref()).as_ref()).await?;
         let bench = Bench { reviews: &run.reviews, max_redrives: config.system.max_redrives, now };
-        let meant = page.items.iter().filter(|record| run.selection.matches(record));
+        // What it released itself and failed again is a later dead letter, and in no plan of its own, even
+        // where a worker's clock that runs behind says that it ended before the plan was made.
+        let is_own = |record: &Record| record.redrive_run.as_deref() == Some(id.as_str());
+        let meant = page.items.iter().filter(|record| run.selection.matches(record) && !is_own(record));
         let judged: Vec<(DeliveryKey, Fate)> = meant
             .map(|record| {
                 (record.delivery.key(), judge(record, destination_of(config, record).as_deref(), bench))

@@ -20,7 +20,7 @@ use super::{Call, Order, Stage};
 /// `P` on a stage.
 #[derive(Debug, Clone)]
 pub struct Staged<P> {
-    inner: P,
+    pub(super) inner: P,
     stage: Stage,
 }
 
@@ -30,7 +30,7 @@ impl<P> Staged<P> {
         Self { inner, stage: stage.clone() }
     }
 
-    async fn call<T, F>(
+    pub(super) async fn call<T, F>(
         &self,
         port: &'static str,
         call: Call,
@@ -59,8 +59,8 @@ fn ask_later(port: &'static str) -> PortError {
     PortError::AskLater { port, cause: "the test says so".into() }
 }
 
-const LEDGER: &str = "ledger";
-const QUEUE: &str = "queue";
+pub(super) const LEDGER: &str = "ledger";
+pub(super) const QUEUE: &str = "queue";
 
 impl<P: Ledger> Ledger for Staged<P> {
     async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {

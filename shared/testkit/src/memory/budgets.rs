@@ -4,6 +4,7 @@ use waybill_domain::budget::Usage;
 use waybill_domain::identity::DestinationName;
 use waybill_service::ports::{Budgets, KeptUsage, PortResult, UsageSet};
 
+use super::clauses::Clause;
 use super::ledger::MemoryLedger;
 
 impl Budgets for MemoryLedger {
@@ -18,11 +19,12 @@ impl Budgets for MemoryLedger {
         usage: &Usage,
     ) -> PortResult<UsageSet> {
         let mut store = self.store();
+        let is_compared = store.compares(Clause::UsageRevision);
         let kept = store.budgets.entry(destination.clone()).or_default();
-        if kept.revision != expected {
+        if is_compared && kept.revision != expected {
             return Ok(UsageSet::Lost(kept.clone()));
         }
-        *kept = KeptUsage { revision: expected + 1, usage: usage.clone() };
+        *kept = KeptUsage { revision: kept.revision.max(expected) + 1, usage: usage.clone() };
         Ok(UsageSet::Landed)
     }
 }

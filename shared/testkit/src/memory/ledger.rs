@@ -10,24 +10,9 @@ use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::TimeMs;
 use waybill_service::ports::{Applied, Created, Cursor, KeptUsage, Ledger, Page, PortResult};
 
+use super::clauses::Clause;
 use super::listing::{ascending, key, page};
 use super::rows::{Row, Rows};
-
-/// Which clauses of a compare-and-set are looked at. A ledger that leaves one out is broken, which
-/// is what it is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Conditions {
-    /// The expected state is compared.
-    pub state: bool,
-    /// The expected revision is compared.
-    pub revision: bool,
-}
-
-impl Default for Conditions {
-    fn default() -> Self {
-        Self { state: true, revision: true }
-    }
-}
 
 /// One write that landed.
 #[derive(Debug, Clone)]
@@ -47,18 +32,20 @@ pub struct MemoryLedger {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     pub(super) rows: Rows,
-    conditions: Conditions,
+    dropped: Option<Clause>,
     pub(super) budgets: BTreeMap<DestinationName, KeptUsage>,
     held: BTreeMap<DestinationName, BTreeSet<(String, DeliveryKey)>>,
     index_lags: bool,
     journal: Vec<Write>,
+    /// Evidence that was written over with something else.
+    altered: Vec<(DeliveryKey, Attempt)>,
 }
 
 impl MemoryLedger {
-    /// A ledger that compares only what `conditions` names.
-    pub fn comparing(conditions: Conditions) -> Self {
+    /// A ledger that leaves a clause of its conditional writes out, if one is named.
+    pub fn without(clause: Option<Clause>) -> Self {
         let ledger = Self::default();
-        ledger.store().conditions = conditions;
+        ledger.store().dropped = clause;
         ledger
     }
 
@@ -71,6 +58,11 @@ impl MemoryLedger {
     /// The writes since the last call, in order.
     pub fn take_journal(&self) -> Vec<Write> {
         std::mem::take(&mut self.store().journal)
+    }
+
+    /// Evidence that was written over with something else since the last call, as it was before.
+    pub fn take_altered_evidence(&self) -> Vec<(DeliveryKey, Attempt)> {
+        std::mem::take(&mut self.store().altered)
     }
 
     /// Writes a record without comparing anything. No honest caller does this.
@@ -128,13 +120,14 @@ impl Ledger for MemoryLedger {
     async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
         let mut store = self.store();
         let key = record.delivery.key();
-        if let Some(row) = store.rows.get(&key) {
-            return Ok(Created::Exists(Box::new(row.record.clone())));
+        let stored = store.rows.get(&key).map(|row| row.record.clone());
+        if let Some(stored) = stored.clone().filter(|_| store.compares(Clause::CreateAbsent)) {
+            return Ok(Created::Exists(Box::new(stored)));
         }
         let row =
             Row { record: record.clone(), payload: Some(payload.clone()), attempts: Default::default() };
         store.rows.insert(key, row);
-        store.journal.push(Write { before: None, after: record.clone() });
+        store.journal.push(Write { before: stored, after: record.clone() });
         Ok(Created::New)
     }
 
@@ -148,7 +141,8 @@ impl Ledger for MemoryLedger {
 
     async fn apply(&self, change: &Change) -> PortResult<Applied> {
         let mut store = self.store();
-        let Conditions { state, revision } = store.conditions;
+        let state = store.compares(Clause::ApplyState);
+        let revision = store.compares(Clause::ApplyRevision);
         let Some(row) = store.rows.get_mut(&change.after().delivery.key()) else {
             return Ok(Applied::Lost(None));
         };
@@ -165,10 +159,17 @@ impl Ledger for MemoryLedger {
     }
 
     async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
-        if let Some(row) = self.store().rows.get_mut(key) {
-            row.attempts
-                .entry((attempt.number, attempt.witness, attempt.token.clone()))
-                .or_insert_with(|| attempt.clone());
+        let mut store = self.store();
+        let is_kept = store.compares(Clause::EvidenceAbsent);
+        if let Some(row) = store.rows.get_mut(key) {
+            let place = (attempt.number, attempt.witness, attempt.token.clone());
+            match is_kept {
+                true => drop(row.attempts.entry(place).or_insert_with(|| attempt.clone())),
+                false => {
+                    let before = row.attempts.insert(place, attempt.clone());
+                    store.altered.extend(before.filter(|before| before != attempt).map(|a| (key.clone(), a)));
+                }
+            }
         }
         Ok(())
     }
@@ -219,6 +220,10 @@ impl Ledger for MemoryLedger {
 }
 
 impl Store {
+    pub(super) fn compares(&self, clause: Clause) -> bool {
+        self.dropped != Some(clause)
+    }
+
     /// Keeps the index of what is held in step with a record that changes.
     fn reindex(&mut self, before: &Record, after: &Record) {
         if is_held(before) == is_held(after) {

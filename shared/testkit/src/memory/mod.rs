@@ -6,6 +6,7 @@
 
 mod budgets;
 mod catalogue;
+mod clauses;
 mod events;
 mod ledger;
 mod listing;
@@ -14,7 +15,8 @@ mod office;
 mod queue;
 mod rows;
 
+pub use clauses::Clause;
 pub use events::{Buried, QueueEvent, QueueRules};
-pub use ledger::{Conditions, MemoryLedger, Write};
-pub use office::MemoryOffice;
+pub use ledger::{MemoryLedger, Write};
+pub use office::{MemoryOffice, OrderWrite};
 pub use queue::MemoryQueue;

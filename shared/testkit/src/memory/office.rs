@@ -10,6 +10,7 @@ use waybill_domain::order::{Order, OrderChange, OrderId};
 use waybill_service::office::{Entered, Office, Revision, Revisions};
 use waybill_service::ports::{Cursor, Page, PortResult};
 
+use super::clauses::Clause;
 use super::listing::{key, page};
 
 /// An office in memory. Copies of it share one store.
@@ -26,9 +27,71 @@ struct Store {
     heads: BTreeMap<Book, Entry>,
     revisions: Vec<Revision>,
     documents: BTreeMap<String, String>,
+    dropped: Option<Clause>,
+    journal: Vec<OrderWrite>,
+    /// How often anything was written.
+    writes: u64,
+}
+
+/// One write of an order that landed.
+#[derive(Debug, Clone)]
+pub struct OrderWrite {
+    /// The order before it; `None` where it was placed.
+    pub before: Option<Order>,
+    /// The order after it.
+    pub after: Order,
 }
 
 impl MemoryOffice {
+    /// An office that leaves a clause of its conditional writes out, if one is named.
+    pub fn without(clause: Option<Clause>) -> Self {
+        let office = Self::default();
+        office.store().dropped = clause;
+        office
+    }
+
+    /// The writes of orders since the last call, in order.
+    pub fn take_journal(&self) -> Vec<OrderWrite> {
+        std::mem::take(&mut self.store().journal)
+    }
+
+    /// How often anything was written.
+    pub fn writes(&self) -> u64 {
+        self.store().writes
+    }
+
+    /// Every order, looked at without asking a port.
+    pub fn peek_orders(&self) -> Vec<Order> {
+        self.store().orders.values().cloned().collect()
+    }
+
+    /// The order of this identifier, looked at without asking a port.
+    pub fn peek_order(&self, id: &str) -> Option<Order> {
+        self.store().orders.values().find(|order| order.id.as_str() == id).cloned()
+    }
+
+    /// Every book's entries and its head, looked at without asking a port.
+    pub fn peek_books(&self) -> Vec<(Book, Vec<Entry>, Option<Entry>)> {
+        let store = self.store();
+        let of = |(book, entries): (&Book, &Vec<Entry>)| {
+            (book.clone(), entries.clone(), store.heads.get(book).cloned())
+        };
+        store.entries.iter().map(of).collect()
+    }
+
+    /// The revision in force and its document, looked at without asking a port.
+    pub fn peek_in_force(&self) -> Option<(Revision, String)> {
+        let store = self.store();
+        let revision = store.revisions.last()?.clone();
+        let document = store.documents.get(revision.revision.as_str())?.clone();
+        Some((revision, document))
+    }
+
+    /// The revisions that were in force, looked at without asking a port.
+    pub fn peek_history(&self) -> Vec<Revision> {
+        self.store().revisions.clone()
+    }
+
     /// Alters what stands in a book without a trace. No honest caller does this.
     pub fn tamper(&self, book: &Book, alter: impl FnOnce(&mut Vec<Entry>)) {
         alter(self.store().entries.entry(book.clone()).or_default());
@@ -39,23 +102,36 @@ impl MemoryOffice {
     }
 }
 
+const ENTERING: [Clause; 3] = [Clause::EntrySequence, Clause::EntryPrevious, Clause::EntryFollows];
+const INSTALLING: [Clause; 3] = [Clause::InstallSequence, Clause::InstallPrevious, Clause::InstallFollows];
+
 impl Store {
-    fn follows(&self, entry: &Entry) -> bool {
-        let head = self.heads.get(&entry.book);
-        entry.seq == head.map_or(1, |head| head.seq + 1)
-            && entry.previous == head.map_or(NOTHING_BEFORE, |head| &head.hash)
+    fn compares(&self, clause: Clause) -> bool {
+        self.dropped != Some(clause)
     }
 
-    fn is_expected(&self, change: &OrderChange) -> bool {
+    fn follows(&self, entry: &Entry, [sequence, previous, both]: [Clause; 3]) -> bool {
+        if !self.compares(both) {
+            return true;
+        }
+        let head = self.heads.get(&entry.book);
+        (!self.compares(sequence) || entry.seq == head.map_or(1, |head| head.seq + 1))
+            && (!self.compares(previous) || entry.previous == head.map_or(NOTHING_BEFORE, |head| &head.hash))
+    }
+
+    fn is_expected(&self, change: &OrderChange, clause: Clause) -> bool {
         let place = (change.after.book.clone(), change.after.id.clone());
-        self.orders.get(&place).map(|order| order.revision) == change.expected
+        !self.compares(clause) || self.orders.get(&place).map(|order| order.revision) == change.expected
     }
 
     fn put(&mut self, order: &Order) {
-        self.orders.insert((order.book.clone(), order.id.clone()), order.clone());
+        let before = self.orders.insert((order.book.clone(), order.id.clone()), order.clone());
+        self.writes += 1;
+        self.journal.push(OrderWrite { before, after: order.clone() });
     }
 
     fn add(&mut self, entry: &Entry) {
+        self.writes += 1;
         self.entries.entry(entry.book.clone()).or_default().push(entry.clone());
         self.heads.insert(entry.book.clone(), entry.clone());
     }
@@ -68,10 +144,10 @@ impl Office for MemoryOffice {
 
     async fn enter(&self, entry: &Entry, change: Option<&OrderChange>) -> PortResult<Entered> {
         let mut store = self.store();
-        if change.is_some_and(|change| !store.is_expected(change)) {
+        if change.is_some_and(|change| !store.is_expected(change, Clause::EnterOrder)) {
             return Ok(Entered::Overtaken);
         }
-        if !store.follows(entry) {
+        if !store.follows(entry, ENTERING) {
             return Ok(Entered::HeadMoved);
         }
         store.add(entry);
@@ -83,7 +159,7 @@ impl Office for MemoryOffice {
 
     async fn progress(&self, change: &OrderChange) -> PortResult<bool> {
         let mut store = self.store();
-        let is_expected = store.is_expected(change);
+        let is_expected = store.is_expected(change, Clause::ProgressOrder);
         if is_expected {
             store.put(&change.after);
         }
@@ -149,10 +225,11 @@ impl Revisions for MemoryOffice {
 
     async fn install(&self, revision: &Revision, document: &str, entry: &Entry) -> PortResult<Entered> {
         let mut store = self.store();
-        if revision.number != store.revisions.len() as u64 + 1 {
+        let is_next = revision.number == store.revisions.len() as u64 + 1;
+        if store.compares(Clause::InstallNumber) && !is_next {
             return Ok(Entered::Overtaken);
         }
-        if !store.follows(entry) {
+        if !store.follows(entry, INSTALLING) {
             return Ok(Entered::HeadMoved);
         }
         store.add(entry);

@@ -76,6 +76,13 @@ impl MemoryQueue {
         }
     }
 
+    /// The message becomes visible at `until`, if that is later than it would.
+    pub fn postpone(&self, message_id: &MessageId, until: TimeMs) {
+        if let Some(message) = self.store().messages.iter_mut().find(|m| m.message_id == *message_id) {
+            message.visible_at = message.visible_at.max(until);
+        }
+    }
+
     /// Moves a message into the dead-letter queue, as a queue does with one that nobody could work on.
     pub fn move_natively(&self, message_id: &MessageId) -> bool {
         let mut store = self.store();

@@ -2,24 +2,32 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+use waybill_domain::destination::SecretRef;
 use waybill_domain::envelope::{Decoded, decode};
 use waybill_domain::handoff::{HandOff, hand_off};
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::time::DurationMs;
+use waybill_domain::verify::headers::Headers;
+use waybill_service::authorize::Vault;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
 use waybill_service::desk::Desk;
 use waybill_service::event::Event;
+use waybill_service::ingest::{self, Head, Inlet};
 use waybill_service::ports::{
     Applied, Burial, Clock, Inbox, Ledger, Outgoing, PortResult, Ports, Queue, Received,
 };
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
+use waybill_service::round::{Round, RoundReport};
+use waybill_service::schedule::Learned;
+use waybill_service::sweep::sweep;
 
 use crate::clock::SkewedClock;
 use crate::dice::SeededDice;
 use crate::faults::{Actor, Stage, Staged};
 
-use super::sabotage::{Hand, Sabotaged, StagedLedger};
+use super::sabotage::{Hand, Sabotage, Sabotaged, StagedLedger};
 use super::sight::{OnAdmission, Sight, Watched};
 use super::world::World;
 
@@ -50,10 +58,51 @@ impl Default for WorkerTerms {
     }
 }
 
+/// What a producer heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// It is accepted, durably.
+    Accepted,
+    /// Nobody knows how far it came: it is to be published again.
+    AskedToRepeat,
+    /// It is not accepted, and why.
+    Refused(String),
+}
+
+/// Every secret is its own name.
+struct Names;
+
+impl Vault for Names {
+    async fn secret(&self, reference: &SecretRef) -> Option<String> {
+        reference.to_string().strip_prefix("env:").map(str::to_owned)
+    }
+}
+
+/// An event as its producer writes it.
+fn written(event: &Event) -> Bytes {
+    let mut text = format!(
+        "{{\"event_id\":{:?},\"tenant\":{:?},\"type\":{:?}",
+        event.event_id.as_str(),
+        event.tenant.as_str(),
+        event.event_type.as_str()
+    );
+    if let Some(destination) = &event.destination {
+        text += &format!(",\"destination\":{:?}", destination.as_str());
+    }
+    for (name, at) in [("deadline", event.deadline), ("not_before", event.not_before)] {
+        text += &at.map_or(String::new(), |at| format!(",\"{name}\":\"{at}\""));
+    }
+    let payload = String::from_utf8_lossy(&event.payload);
+    Bytes::from(format!("{text},\"payload\":{payload}}}"))
+}
+
 impl World {
     /// A worker receives one message and works for it.
     pub fn worker(&self, name: &str, clock: &SkewedClock, seed: u64, terms: WorkerTerms) -> Actor {
-        let (stage, hand, config) = (Stage::default(), Hand::default(), self.config());
+        let (stage, hand, mut config) = (Stage::default(), Hand::default(), self.config());
+        if self.sabotage == Some(Sabotage::IgnoresHolds) {
+            Arc::make_mut(&mut config).holds.clear();
+        }
         let sight = Sight::new(clock, &config, terms.told.clone());
         let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
         let recipient = self.recipient.reached_by(name, clock.clone());
@@ -148,6 +197,70 @@ impl World {
             }
             .await;
         })
+    }
+
+    /// The reconciler's whole round; its report stands in what is returned, once it came.
+    pub fn round(
+        &self,
+        name: &str,
+        clock: &SkewedClock,
+        seed: u64,
+        limits: TickLimits,
+        learned: &Arc<Learned>,
+    ) -> (Actor, Answer<PortResult<RoundReport>>) {
+        let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
+        let hand = Hand::default();
+        let ledger = self.staged_ledger(&stage, &hand);
+        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let office = Sabotaged::new(Staged::new(self.office.clone(), &stage), self.sabotage, &hand);
+        let (clock, dice, told) = (clock.clone(), SeededDice::new(name, seed), answer.clone());
+        let learned = learned.clone();
+        let play = async move {
+            let (ledger, queue, office) = (&ledger, &queue, &office);
+            let round = Round { ledger, queue, office, clock: &clock, dice: &dice };
+            let report = round.run(&config, &learned, limits).await;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+        };
+        (Actor::new(name, stage, play), answer)
+    }
+
+    /// The hourly sweep of the DLQ, whatever the hour.
+    pub fn sweeper(&self, name: &str, clock: &SkewedClock) -> Actor {
+        let (stage, config, clock) = (Stage::default(), self.config(), clock.clone());
+        let ledger = Staged::new(self.ledger.clone(), &stage);
+        let queue = Staged::new(self.queue.clone(), &stage);
+        Actor::new(name, stage, async move {
+            let _ = sweep(&ledger, &queue, &clock, &config, None).await;
+        })
+    }
+
+    /// A producer posts one event over HTTP; what it heard stands in what is returned, once it came.
+    pub fn caller(&self, name: &str, clock: &SkewedClock, event: &Event) -> (Actor, Answer<Heard>) {
+        let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
+        let (ledger, queue, clock) = (
+            Staged::new(self.ledger.clone(), &stage),
+            Staged::new(self.queue.clone(), &stage),
+            clock.clone(),
+        );
+        let (body, told) = (written(event), answer.clone());
+        let play = async move {
+            let headers = [("authorization", "Bearer TOKEN"), ("content-type", "application/json")];
+            let headers: Headers = headers.into_iter().collect();
+            let head = Head { headers: &headers, is_local: false, now: clock.now() };
+            let publisher = Publisher { ledger: &ledger, queue: &queue, clock: &clock };
+            let published = async {
+                let body = std::future::ready(Ok(body));
+                let event = ingest::receive(&config, Inlet::Events, head, &Names, body).await?;
+                ingest::publish(&publisher, &config, event).await
+            };
+            let heard = match published.await {
+                Ok(_) => Heard::Accepted,
+                Err(refusal) if refusal.code.status() == 503 => Heard::AskedToRepeat,
+                Err(refusal) => Heard::Refused(refusal.message),
+            };
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+        };
+        (Actor::new(name, stage, play), answer)
     }
 
     fn staged_ledger(&self, stage: &Stage, hand: &Hand) -> Sabotaged<StagedLedger> {

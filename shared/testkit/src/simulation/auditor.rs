@@ -5,8 +5,12 @@
 mod budgets;
 mod carried;
 mod ending;
+mod orders;
 mod requests;
+mod tally;
 mod writes;
+
+pub use tally::Tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,6 +19,7 @@ use bytes::Bytes;
 use waybill_domain::delivery::Record;
 use waybill_domain::envelope::{Decoded, decode};
 use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId};
+use waybill_domain::order::OrderId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
 use waybill_service::ports::Clock;
@@ -45,6 +50,16 @@ pub struct Auditor {
     is_calm: bool,
     undecodable: usize,
     moving: String,
+    /// What each run released.
+    releases: BTreeMap<String, u64>,
+    /// The run that released something in this step.
+    released_now: Option<String>,
+    /// Since when an order keeps deliveries back, of those that do.
+    held_since: BTreeMap<OrderId, TimeMs>,
+    /// When each worker's machine had read the configuration that it works under.
+    read_at: BTreeMap<String, TimeMs>,
+    /// Closed windows of schedules: when they are fired for, and whose delivery they become.
+    windows: Vec<(TimeMs, DeliveryKey)>,
 }
 
 #[derive(Debug)]
@@ -95,6 +110,11 @@ impl Auditor {
             is_calm: false,
             undecodable: 0,
             moving: String::new(),
+            releases: BTreeMap::new(),
+            released_now: None,
+            held_since: BTreeMap::new(),
+            read_at: BTreeMap::new(),
+            windows: Vec::new(),
         }
     }
 
@@ -150,6 +170,7 @@ impl Auditor {
     pub fn after_step(&mut self) -> Result<(), Broken> {
         let writes = self.world.ledger.take_journal();
         let events = self.world.queue.take_journal();
+        self.released_now = None;
         for write in &writes {
             let name = coverage::write(write);
             self.chronicle.count(name);
@@ -160,12 +181,20 @@ impl Auditor {
         for event in &events {
             self.queue_event(event);
         }
+        self.check_orders()?;
         self.check_requests()?;
+        if let Some((key, _)) = self.world.ledger.take_altered_evidence().first() {
+            return Err(format!("evidence of {key} was altered"));
+        }
         if writes.is_empty() && events.is_empty() {
             return Ok(());
         }
         self.check_carried()
     }
+
+    /// Wake-ups that are sent for one delivery once the faults have stopped, beyond one for each request,
+    /// at most: fixed, and above what was ever seen.
+    pub const MOST_SPARE_WAKE_UPS: u32 = 16;
 
     /// Wake-ups sent since the faults stopped, beyond one per request made since then: the most for
     /// any delivery.

@@ -1,17 +1,19 @@
 //! Who is at work in a history: how they begin, and what they bring back.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use waybill_domain::identity::DeliveryKey;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::PortResult;
 use waybill_service::publish::{PublishError, Published};
-use waybill_service::reconcile::{TickLimits, TickReport};
+use waybill_service::reconcile::TickLimits;
+use waybill_service::round::RoundReport;
+use waybill_service::source::LONGEST_HOLD;
 
 use crate::faults::Actor;
 
-use super::actors::{Answer, WorkerTerms};
+use super::actors::{Answer, Heard, WorkerTerms};
 use super::history::{History, TICK, key_of};
+use super::world::World;
 
 /// Somebody at work.
 #[derive(Debug)]
@@ -26,34 +28,76 @@ pub(super) struct Player {
 /// What somebody is at work as.
 #[derive(Debug)]
 pub(super) enum Role {
-    Worker { machine: usize },
-    Producer { event: usize, answer: Answer<Result<Vec<Published>, PublishError>> },
-    Reconciler { answer: Answer<PortResult<TickReport>> },
+    Worker {
+        machine: usize,
+    },
+    Producer {
+        event: usize,
+        answer: Answer<Heard>,
+    },
+    /// A producer that calls the library and not the door.
+    Caller {
+        event: usize,
+        answer: Answer<Result<Vec<Published>, PublishError>>,
+    },
+    Reconciler {
+        answer: Answer<PortResult<RoundReport>>,
+    },
+    Sweeper,
     Operator,
 }
 
 impl History {
     pub(super) fn begin_publishing(&mut self, event: usize) {
         let (name, _) = self.name("producer");
-        let clock = self.machines[self.plan.workers].clone();
-        let event_to_publish = self.plan.events[event].event.clone();
-        let (actor, answer) = self.world.producer(&name, &clock, event_to_publish);
-        self.begin(actor, Role::Producer { event, answer });
+        let machine = self.plan.workers;
+        let (world, clock) = (self.as_seen_by(machine), self.machines[machine].clone());
+        let planned = &self.plan.events[event];
+        if planned.over_http {
+            let (actor, answer) = world.caller(&name, &clock, &planned.event);
+            return self.begin(actor, Role::Producer { event, answer });
+        }
+        let (actor, answer) = world.producer(&name, &clock, planned.event.clone());
+        self.begin(actor, Role::Caller { event, answer });
     }
 
-    pub(super) fn begin_tick(&mut self) {
+    pub(super) fn begin_round(&mut self) {
         let (name, seed) = self.name("reconciler");
-        let clock = self.machines[self.plan.workers + 1].clone();
+        let machine = self.plan.workers + 1;
+        if self.lots.chance(10) {
+            // A process that begins anew has learned nothing.
+            self.learned = Arc::default();
+        }
         // Small pages, so that they are turned.
         let limits = TickLimits { pages: 4, page_size: 2, ..TickLimits::default() };
-        let (actor, answer) = self.world.reconciler(&name, &clock, seed, limits);
+        let (world, clock) = (self.as_seen_by(machine), self.machines[machine].clone());
+        let (actor, answer) = world.round(&name, &clock, seed, limits, &self.learned);
         self.begin(actor, Role::Reconciler { answer });
     }
 
-    pub(super) fn begin_release(&mut self, key: &DeliveryKey) {
-        let (name, _) = self.name("operator");
-        let actor = self.world.operator_releasing(&name, key, &name);
+    pub(super) fn begin_sweep(&mut self) {
+        let (name, _) = self.name("sweeper");
+        let machine = self.plan.workers + 1;
+        let actor = self.as_seen_by(machine).sweeper(&name, &self.machines[machine].clone());
+        self.begin(actor, Role::Sweeper);
+    }
+
+    /// An operator's command begins.
+    pub(super) fn begin_command(&mut self, command: impl FnOnce(&World, &str, u64) -> Actor) {
+        let (name, seed) = self.name("operator");
+        let actor = command(&self.world, &name, seed);
         self.begin(actor, Role::Operator);
+    }
+
+    /// The world with the configuration that a machine has read at most ten seconds ago.
+    fn as_seen_by(&mut self, machine: usize) -> World {
+        let now = self.now();
+        let read = &mut self.read[machine];
+        if read.as_ref().is_none_or(|(until, _)| *until <= now) {
+            *read = Some((now.plus(LONGEST_HOLD), self.world.config()));
+        }
+        let config = read.as_ref().map(|(_, config)| config.clone());
+        self.world.seeing(config.unwrap_or_else(|| self.world.config()))
     }
 
     pub(super) fn begin_work(&mut self, machine: usize) {
@@ -62,7 +106,12 @@ impl History {
         let time_left = if is_short { DurationMs::from_ms(self.lots.below(17_000)) } else { TICK };
         let told = Some(self.chronicle.listening_to(&name));
         let terms = WorkerTerms { time_left, hides: self.plan.hides, told };
-        let actor = self.world.worker(&name, &self.machines[machine].clone(), seed, terms);
+        let clock = self.machines[machine].clone();
+        let world = self.as_seen_by(machine);
+        if let Some((until, _)) = &self.read[machine] {
+            self.auditor.reads(&name, until.minus(LONGEST_HOLD));
+        }
+        let actor = world.worker(&name, &clock, seed, terms);
         self.begin(actor, Role::Worker { machine });
     }
 
@@ -88,24 +137,40 @@ impl History {
         match role {
             Role::Producer { event, answer } => {
                 let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-                match answer {
-                    Some(Ok(_)) => {
-                        let key = key_of(&self.world, &self.plan.events[event]);
-                        self.auditor.accepted(&key);
-                        self.chronicle.note(|| format!("event {event} is accepted"));
-                    }
-                    Some(Err(PublishError::Port(_))) => self.publish_later(event),
-                    Some(Err(refused)) => self.chronicle.note(|| format!("event {event}: {refused}")),
-                    None => {}
-                }
+                self.heard(event, answer);
+            }
+            Role::Caller { event, answer } => {
+                let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let heard = answer.map(|answer| match answer {
+                    Ok(_) => Heard::Accepted,
+                    Err(PublishError::Port(_)) => Heard::AskedToRepeat,
+                    Err(refused) => Heard::Refused(refused.to_string()),
+                });
+                self.heard(event, heard);
             }
             Role::Reconciler { answer } => {
                 if let Some(report) = answer.lock().unwrap_or_else(PoisonError::into_inner).take() {
                     self.chronicle.note(|| format!("{report:?}"));
-                    self.chronicle.with_coverage(|coverage| coverage.tick(&report));
+                    self.chronicle.with_coverage(|coverage| coverage.round(&report));
                 }
             }
-            Role::Worker { .. } | Role::Operator => {}
+            Role::Worker { .. } | Role::Operator | Role::Sweeper => {}
+        }
+    }
+
+    fn heard(&mut self, event: usize, heard: Option<Heard>) {
+        match heard {
+            Some(Heard::Accepted) => {
+                let key = key_of(&self.world, &self.plan.events[event]);
+                self.auditor.accepted(&key);
+                self.chronicle.note(|| format!("event {event} is accepted"));
+            }
+            Some(Heard::AskedToRepeat) => self.publish_later(event),
+            Some(Heard::Refused(why)) => {
+                self.chronicle.count("seen refused by ingest");
+                self.chronicle.note(|| format!("event {event}: {why}"));
+            }
+            None => {}
         }
     }
 

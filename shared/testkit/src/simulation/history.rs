@@ -1,19 +1,26 @@
 //! One history, step by step: who moves next, what goes wrong, and when the time passes.
 
+mod calm;
+
+use std::sync::Arc;
+
 use waybill_domain::delivery::State;
 use waybill_domain::identity::{DeliveryKey, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
 use waybill_service::ports::Clock;
+use waybill_service::schedule::Learned;
 
 use crate::clock::{SkewedClock, VirtualClock};
 use crate::dice::Lots;
-use crate::faults::{Call, Order, Place, Progress, Side};
+use crate::faults::{Call, Order as StageOrder, Place, Progress, Side};
 
+use super::Setup;
 use super::auditor::{Auditor, Broken};
 use super::cast::Player;
 use super::chronicle::Chronicle;
-use super::plan::Plan;
-use super::sabotage::Sabotage;
+use super::document::Settings;
+use super::plan::{Fault, Plan};
 use super::world::World;
 
 /// How often the reconciler ticks.
@@ -37,16 +44,36 @@ pub struct History {
     pub(super) next_tick: TimeMs,
     pub(super) is_calm: bool,
     pub(super) episodes: u64,
+    /// The configuration as each machine read it last, and until when it keeps that.
+    pub(super) read: Vec<Option<(TimeMs, Arc<Config>)>>,
+    /// What the reconciler's process has learned of schedules.
+    pub(super) learned: Arc<Learned>,
+    /// The configuration that was given last.
+    pub(super) settings: Settings,
+    /// Until when the stores cannot be asked.
+    pub(super) down_until: Option<TimeMs>,
+    /// Faults that came while nobody had anything to do.
+    idle_faults: u32,
+    /// How often everything that was stopped went on after the faults had stopped.
+    resumed: u32,
+    /// Faults that were tried, whether or not they found somebody to happen to.
+    pub(super) tried: u64,
     /// Whose request was answered in this step.
     answered: Option<String>,
 }
 
 impl History {
     /// A history that is about to begin.
-    pub fn new(seed: u64, sabotage: Option<Sabotage>, keeps_lines: bool) -> Self {
+    pub fn new(seed: u64, setup: Setup, keeps_lines: bool) -> Self {
         let mut lots = Lots::new(seed);
         let plan = Plan::draw(&mut lots);
-        let mut world = World::new(plan.queue, plan.destinations.clone(), sabotage);
+        let plan = match setup.only {
+            Some(only) => plan.with_only(only),
+            None => plan,
+        };
+        let sabotage = setup.sabotage;
+        let mut world = World::new(plan.queue, Vec::new(), sabotage);
+        world.put_in_force(&plan.settings.document());
         world.visibility = plan.visibility;
         let chronicle = Chronicle::new(&world.clock, keeps_lines);
         let mut auditor = Auditor::new(&world, &chronicle);
@@ -58,6 +85,7 @@ impl History {
             chronicle.note(|| format!("planned at {}: {:?}", planned.at, planned.event));
             chronicle.note(|| format!("  {} {:?}", key.delivery_id, planned.reactions));
         }
+        auditor.expect_windows();
         Self {
             machines: plan.skews.iter().map(|skew| SkewedClock::of(&world.clock, *skew)).collect(),
             publications: plan.events.iter().map(|planned| Some(planned.at)).collect(),
@@ -65,6 +93,13 @@ impl History {
             players: Vec::new(),
             is_calm: false,
             episodes: 0,
+            read: vec![None; plan.skews.len()],
+            learned: Arc::default(),
+            settings: plan.settings.clone(),
+            down_until: None,
+            idle_faults: 0,
+            resumed: 0,
+            tried: 0,
             answered: None,
             plan,
             lots,
@@ -86,11 +121,22 @@ impl History {
             self.begin_what_is_due();
             let moved = self.step()? || self.pass_the_time();
             self.auditor.after_step()?;
+            if let Some(run) = self.auditor.released_now().map(str::to_owned)
+                && !self.is_calm
+                && self.plan.faults.contains(&Fault::StopRun)
+                && self.lots.chance(25)
+            {
+                self.stop_at_the_worst_moment(&run);
+            }
             if let Some(sender) = self.answered.take() {
                 self.auditor.request_over(&sender);
             }
             if !moved {
-                if self.is_calm {
+                if !self.is_calm && self.has_more_to_try() {
+                    self.mischief();
+                    continue;
+                }
+                if self.is_calm && !self.resume_what_stopped() {
                     return self.auditor.at_the_end();
                 }
                 self.calm_down();
@@ -104,22 +150,14 @@ impl History {
         &self.auditor
     }
 
+    /// How many faults were tried.
+    pub fn tried(&self) -> u64 {
+        self.tried + self.chronicle.with_coverage(|coverage| coverage.failed_calls())
+    }
+
     /// What happened.
     pub fn chronicle(&self) -> &Chronicle {
         &self.chronicle
-    }
-
-    /// The faults stop: holds are lifted, indexes catch up, whoever stood still moves on.
-    fn calm_down(&mut self) {
-        if self.is_calm {
-            return;
-        }
-        self.chronicle.note(|| "the faults stop".to_owned());
-        self.is_calm = true;
-        self.auditor.calm();
-        self.world.hold(Vec::new());
-        self.world.ledger.let_indexes_lag(false);
-        self.players.iter_mut().for_each(|player| player.frozen_until = None);
     }
 
     fn begin_what_is_due(&mut self) {
@@ -132,10 +170,13 @@ impl History {
         }
         if self.next_tick <= now {
             self.next_tick = now.plus(TICK);
+            if self.is_calm {
+                self.resume_what_stopped();
+            }
             // A tick with nothing to look at is no step of interest; now and then it is made anyway.
-            let is_due = self.world.ledger.next_look(now).is_some_and(|at| at <= now);
+            let is_due = self.next_round(now).is_some_and(|at| at <= now);
             if is_due || self.lots.chance(5) {
-                self.begin_tick();
+                self.begin_round();
             }
         }
     }
@@ -187,17 +228,34 @@ impl History {
         Ok(())
     }
 
-    fn order_for(&mut self, place: Option<Place>) -> Order {
-        let Some(Place { call, side: Side::Before }) = place else { return Order::Go };
-        if self.is_calm || call == Call::Request || !self.lots.chance(self.plan.call_percent) {
-            return Order::Go;
+    fn order_for(&mut self, place: Option<Place>) -> StageOrder {
+        let Some(Place { call, side: Side::Before }) = place else { return StageOrder::Go };
+        if self.is_calm || call == Call::Request {
+            return StageOrder::Go;
         }
-        let is_write = matches!(call, Call::Create | Call::Apply | Call::AddAttempt | Call::Acknowledge);
+        if self.down_until.is_some_and(|until| until > self.now()) && self.lots.chance(70) {
+            self.chronicle.fault("fault store down", || call.as_str().to_owned());
+            return StageOrder::FailBefore;
+        }
+        if !self.lots.chance(self.plan.call_percent) {
+            return StageOrder::Go;
+        }
+        let is_write = matches!(
+            call,
+            Call::Create
+                | Call::Apply
+                | Call::AddAttempt
+                | Call::SetUsage
+                | Call::Acknowledge
+                | Call::Enter
+                | Call::Progress
+                | Call::Install
+        );
         let (order, name) = match self.lots.below(3) {
-            0 => (Order::FailBefore, "fault call fails before"),
-            1 => (Order::FailAfter, "fault call fails after"),
-            _ if is_write => (Order::Twice, "fault call made twice"),
-            _ => return Order::Go,
+            0 => (StageOrder::FailBefore, "fault call fails before"),
+            1 => (StageOrder::FailAfter, "fault call fails after"),
+            _ if is_write => (StageOrder::Twice, "fault call made twice"),
+            _ => return StageOrder::Go,
         };
         self.chronicle.fault(name, || call.as_str().to_owned());
         order
@@ -209,7 +267,7 @@ impl History {
         let thaws = self.players.iter().filter(|p| p.actor.is_ready()).filter_map(|p| p.frozen_until);
         let published = self.publications.iter().copied().flatten();
         let received = self.idle_machine().and_then(|_| self.world.queue.next_at());
-        let looked = self.world.ledger.next_look(now).map(|at| at.max(self.next_tick));
+        let looked = self.next_round(now).map(|at| at.max(self.next_tick));
         let events = thaws.chain(published).chain(received).chain(self.world.clock.next_wait()).chain(looked);
         let Some(next) = events.min() else { return false };
         self.next_tick = self.next_tick.max(looked.map_or(next, |at| at.min(next)).minus(TICK));
@@ -237,5 +295,5 @@ impl History {
 
 pub(super) fn key_of(world: &World, planned: &super::plan::PlannedEvent) -> DeliveryKey {
     let destination = planned.event.destination.as_ref().map_or("", |name| name.as_str());
-    world.key(planned.event.event_id.as_str(), destination)
+    world.key_of(&planned.event.tenant, planned.event.event_id.as_str(), destination)
 }

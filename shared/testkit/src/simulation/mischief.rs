@@ -1,9 +1,5 @@
 //! What goes wrong between two steps.
 
-use waybill_domain::delivery::State;
-use waybill_domain::destination::EventPattern;
-use waybill_domain::hold::HoldRule;
-use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::time::DurationMs;
 use waybill_service::ports::{Outgoing, Queue};
 
@@ -12,13 +8,24 @@ use crate::faults::{Actor, Call, Order, Place, Progress, Side, Stage};
 use super::cast::Role;
 use super::history::History;
 use super::plan::{Fault, skew};
-use super::world::{TENANT, event_type};
 
 impl History {
     /// One fault of those that this history knows, if it finds somebody to happen to.
     pub(super) fn mischief(&mut self) {
         let faults = self.plan.faults.clone();
         let Some(fault) = self.lots.pick(&faults).copied() else { return };
+        self.happen(fault);
+        let is_operators =
+            [Fault::Hold, Fault::Configure, Fault::StopRun, Fault::EndDeadLetter, Fault::Redrive];
+        if is_operators.contains(&fault) && self.lots.chance(30) {
+            // Another operator comes to the same at the same time.
+            self.chronicle.count("fault two operators");
+            self.happen(fault);
+        }
+    }
+
+    fn happen(&mut self, fault: Fault) {
+        self.tried += 1;
         match fault {
             Fault::Crash => self.crash(),
             Fault::Freeze => self.freeze(),
@@ -54,21 +61,28 @@ impl History {
                 self.world.queue.redrive_all_from_console();
                 self.chronicle.fault("fault console redrives", String::new);
             }
-            Fault::Hold => self.add_or_lift_holds(),
-            Fault::RemoveDestination if self.lots.chance(15) => {
-                let gone = self.any_destination();
-                self.world.change_config(|config| drop(config.destinations.remove(&gone)));
-                self.chronicle.fault("fault config loses destination", || gone.to_string());
-            }
-            Fault::RemoveDestination => {}
-            Fault::Release => {
-                if let Some(key) = self.any_in(State::DeadLettered) {
-                    self.begin_release(&key);
+            Fault::Hold => self.hold_or_lift(),
+            Fault::Configure if self.lots.chance(30) => self.configure(),
+            Fault::Configure => {}
+            Fault::Redrive => self.redrive(),
+            Fault::StopRun => self.stop_or_resume(),
+            Fault::EndDeadLetter if self.lots.chance(40) => self.end_dead_letter(),
+            Fault::EndDeadLetter => {}
+            Fault::Sweep => self.begin_sweep(),
+            Fault::Postpone => {
+                if let Some((id, _)) = self.any_message() {
+                    let later = DurationMs::from_ms(self.lots.below(300_000));
+                    self.world.queue.postpone(&id, self.now().plus(later));
+                    self.chronicle.fault("fault message comes late", || id.to_string());
                 }
             }
+            Fault::StoreDown => {
+                let span = DurationMs::from_ms(self.lots.below(120_000));
+                self.down_until = Some(self.now().plus(span));
+            }
             Fault::SecondReconciler => {
-                self.begin_tick();
-                self.begin_tick();
+                self.begin_round();
+                self.begin_round();
                 self.chronicle.count("fault two reconcilers");
             }
             Fault::IndexLag => {
@@ -106,7 +120,7 @@ impl History {
         if self.auditor.check_slots(player.actor.name()).is_err() {
             self.chronicle.count("fault crash with a slot");
         }
-        if let Role::Producer { event, .. } = player.role {
+        if let Role::Producer { event, .. } | Role::Caller { event, .. } = player.role {
             self.publish_later(event);
         }
         player.actor.crash();
@@ -154,29 +168,6 @@ impl History {
             self.world.queue.duplicate(id);
             self.chronicle.fault("fault deleted message comes back", || id.to_string());
         }
-    }
-
-    fn add_or_lift_holds(&mut self) {
-        if self.lots.chance(50) {
-            self.chronicle.note(|| "the operator lifts every hold".to_owned());
-            return self.world.hold(Vec::new());
-        }
-        let rule = match self.lots.below(4) {
-            0 => HoldRule::All,
-            1 => HoldRule::Tenant(TenantId::parse(TENANT).expect("a tenant")),
-            2 => HoldRule::Destination(self.any_destination()),
-            _ => {
-                let types = EventPattern::parse(event_type(true).as_str()).expect("a pattern");
-                HoldRule::Type { types, payload_version: None, tenant: None }
-            }
-        };
-        self.chronicle.note(|| format!("the operator holds {rule:?}"));
-        self.world.change_config(|config| config.holds.push(rule));
-    }
-
-    fn any_destination(&mut self) -> DestinationName {
-        let names: Vec<_> = self.plan.events.iter().filter_map(|p| p.event.destination.clone()).collect();
-        self.lots.pick(&names).cloned().expect("every planned event names its destination")
     }
 
     /// Somebody else's message on our queue.

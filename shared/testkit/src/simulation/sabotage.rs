@@ -18,7 +18,7 @@ use waybill_service::ports::{
 };
 
 use crate::faults::Staged;
-use crate::memory::{MemoryLedger, MemoryQueue};
+use crate::memory::{Clause, MemoryLedger, MemoryQueue};
 
 /// A rule that is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +28,8 @@ pub enum Sabotage {
     SettleTakenForLanded,
     /// A settle overwrites whatever is stored: the claim's token is not compared.
     LateOwnerOverwrites,
-    /// The ledger does not compare revisions.
-    LedgerIgnoresRevision,
-    /// The ledger does not compare states.
-    LedgerIgnoresState,
+    /// A clause of a conditional write is left out.
+    Drops(Clause),
     /// The message is deleted before the queue is told what follows.
     AcknowledgesBeforeHandOff,
     /// The copy that the record keeps does not repeat the hand-off (trace 2).
@@ -52,8 +50,12 @@ pub enum Sabotage {
     SlotsAreNotGivenBack,
     /// Whoever gives a slot back frees another's, too.
     ReleasesAnothersSlot,
-    /// Budgets are not compared when they are written.
-    UsageIsNotCompared,
+    /// Every wake-up is sent twice.
+    DoublesWakeUps,
+    /// Workers do not see what is held.
+    IgnoresHolds,
+    /// A run does not write down what it takes in hand before it releases it.
+    ForgetsWhatIsInHand,
     /// A recipient that can be asked is not: what is in doubt is sent again.
     SendsInDoubt,
 }
@@ -61,7 +63,7 @@ pub enum Sabotage {
 /// A port of one actor, as a broken build would use it.
 #[derive(Debug, Clone)]
 pub struct Sabotaged<P> {
-    inner: P,
+    pub(super) inner: P,
     sabotage: Option<Sabotage>,
     hand: Hand,
 }
@@ -102,7 +104,7 @@ impl<P> Sabotaged<P> {
         Self { inner, sabotage, hand: hand.clone() }
     }
 
-    fn breaks(&self, rule: Sabotage) -> bool {
+    pub(super) fn breaks(&self, rule: Sabotage) -> bool {
         self.sabotage == Some(rule)
     }
 }
@@ -206,9 +208,6 @@ impl Budgets for Sabotaged<StagedLedger> {
         if self.breaks(Sabotage::ReleasesAnothersSlot) && usage.leased() < stored.usage.leased() {
             return self.inner.staged.set_usage(destination, expected, &without_slots(usage)).await;
         }
-        if self.breaks(Sabotage::UsageIsNotCompared) {
-            return self.inner.staged.set_usage(destination, stored.revision, usage).await;
-        }
         self.inner.staged.set_usage(destination, expected, usage).await
     }
 }
@@ -236,6 +235,9 @@ impl Queue for Sabotaged<Staged<MemoryQueue>> {
         self.acknowledge_first().await?;
         if self.breaks(Sabotage::QueueDropsSends) {
             return Ok(MessageId::parse("dropped").expect("a word is printable"));
+        }
+        if self.breaks(Sabotage::DoublesWakeUps) {
+            self.inner.send(message.clone()).await?;
         }
         self.inner.send(message).await
     }

@@ -13,13 +13,17 @@ use waybill_domain::time::DurationMs;
 use waybill_service::config::{Config, System};
 
 use crate::clock::{SkewedClock, VirtualClock};
-use crate::memory::{Conditions, MemoryLedger, MemoryQueue, QueueRules};
+use crate::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
 use crate::scripted::ScriptedRecipient;
 
+use super::in_force::InForce;
 use super::sabotage::Sabotage;
 
-/// The tenant of every delivery of a history.
+/// The tenant of a delivery, where nothing else is said.
 pub const TENANT: &str = "acme";
+
+/// Somebody else, who shares destinations with it.
+pub const NEIGHBOUR: &str = "globex";
 
 /// What everybody shares.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub struct World {
     pub ledger: MemoryLedger,
     /// The wake-ups.
     pub queue: MemoryQueue,
+    /// What operators order, and the history of the configuration.
+    pub office: MemoryOffice,
     /// The other side.
     pub recipient: ScriptedRecipient<VirtualClock>,
     /// How long a received message is hidden.
@@ -37,31 +43,45 @@ pub struct World {
     /// Which rule is broken, if one is.
     pub sabotage: Option<Sabotage>,
     config: Arc<Mutex<Arc<Config>>>,
+    in_force: InForce,
+    /// What somebody sees who read the configuration a moment ago.
+    pinned: Option<Arc<Config>>,
 }
 
 impl World {
     /// A world without deliveries.
     pub fn new(rules: QueueRules, destinations: Vec<Destination>, sabotage: Option<Sabotage>) -> Self {
         let clock = VirtualClock::default();
-        let conditions = Conditions {
-            state: sabotage != Some(Sabotage::LedgerIgnoresState),
-            revision: sabotage != Some(Sabotage::LedgerIgnoresRevision),
+        let dropped = match sabotage {
+            Some(Sabotage::Drops(clause)) => Some(clause),
+            _ => None,
         };
         Self {
-            ledger: MemoryLedger::comparing(conditions),
+            ledger: MemoryLedger::without(dropped),
+            office: MemoryOffice::without(dropped),
             queue: MemoryQueue::new(&clock, rules),
             recipient: ScriptedRecipient::new(&clock),
             // 6 × the function's timeout of 60 s, as the plan of the infrastructure checks it.
             visibility: DurationMs::from_secs(360),
             sabotage,
             config: Arc::new(Mutex::new(Arc::new(config(destinations)))),
+            in_force: InForce::default(),
+            pinned: None,
             clock,
         }
     }
 
-    /// The configuration as it stands.
+    /// The configuration as it stands, with every hold in force; or as whoever uses this world saw it.
     pub fn config(&self) -> Arc<Config> {
-        self.slot().clone()
+        match &self.pinned {
+            Some(pinned) => pinned.clone(),
+            None => self.in_force.read(&self.office, &self.slot()),
+        }
+    }
+
+    /// The same world as seen by somebody who read the configuration a moment ago.
+    pub fn seeing(&self, config: Arc<Config>) -> Self {
+        Self { pinned: Some(config), ..self.clone() }
     }
 
     /// Changes the configuration for whoever begins from now on.
@@ -84,11 +104,15 @@ impl World {
 
     /// Where the items of a delivery of [`TENANT`] live.
     pub fn key(&self, event_id: &str, destination: &str) -> DeliveryKey {
-        let tenant = TenantId::parse(TENANT).expect("a tenant");
+        self.key_of(&TenantId::parse(TENANT).expect("a tenant"), event_id, destination)
+    }
+
+    /// Where the items of a delivery of anybody live.
+    pub fn key_of(&self, tenant: &TenantId, event_id: &str, destination: &str) -> DeliveryKey {
         let event_id = waybill_domain::identity::EventId::parse(event_id).expect("an event ID");
         let destination = DestinationName::parse(destination).expect("a destination");
-        let delivery_id = waybill_domain::identity::DeliveryId::derive(&tenant, &event_id, &destination);
-        DeliveryKey { tenant, delivery_id }
+        let delivery_id = waybill_domain::identity::DeliveryId::derive(tenant, &event_id, &destination);
+        DeliveryKey { tenant: tenant.clone(), delivery_id }
     }
 
     fn slot(&self) -> MutexGuard<'_, Arc<Config>> {

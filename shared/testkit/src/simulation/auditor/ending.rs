@@ -2,6 +2,7 @@
 
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::destination::OnAmbiguous;
+use waybill_domain::ending::Disposition;
 use waybill_domain::envelope::{Decoded, decode};
 
 use super::{Auditor, Broken};
@@ -17,6 +18,11 @@ impl Auditor {
                 None if ward.is_accepted => return Err(format!("{}: accepted and lost", ward.name)),
                 None => {}
             }
+        }
+        self.check_orders_at_the_end()?;
+        let spare = self.most_spare_wake_ups();
+        if spare > Self::MOST_SPARE_WAKE_UPS {
+            return Err(format!("{spare} wake-ups beyond one per request"));
         }
         let messages = self.world.queue.messages();
         if !messages.is_empty() {
@@ -52,6 +58,13 @@ impl Auditor {
         }
         if record.look_at.is_some() {
             return Err("ended, and still to be looked after".to_owned());
+        }
+        if matches!(record.disposition, Some(Disposition::Closed(_) | Disposition::Resolved(_))) {
+            // A person ended it: nothing is owed to anybody.
+            return match record.ended_by.is_some() {
+                true => Ok(()),
+                false => Err("ended by nobody's order".to_owned()),
+            };
         }
         if record.state == State::Succeeded {
             let effects = self.world.recipient.effects(&key.delivery_id);

@@ -3,10 +3,8 @@
 
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::Disposition;
-use waybill_domain::identity::{DeliveryKey, TenantId};
 
 use crate::scripted::Received;
-use crate::simulation::world::TENANT;
 
 use super::{Auditor, Broken, OpenRequest, SKEW};
 
@@ -25,11 +23,11 @@ impl Auditor {
     }
 
     fn check_request(&mut self, request: &Received) -> Result<(), Broken> {
-        let tenant = TenantId::parse(TENANT).expect("a tenant");
-        let key = DeliveryKey { tenant, delivery_id: request.delivery_id.clone() };
-        let (Some(record), Some(ward)) = (self.world.ledger.peek(&key), self.wards.get_mut(&key)) else {
-            return Err(format!("a request for {key}, which nobody published"));
-        };
+        let known = self.wards.keys().find(|key| key.delivery_id == request.delivery_id).cloned();
+        let unknown = || format!("a request for {}, which nobody published", request.delivery_id);
+        let key = known.ok_or_else(unknown)?;
+        let record = self.world.ledger.peek(&key).ok_or_else(unknown)?;
+        let ward = self.wards.get_mut(&key).ok_or_else(unknown)?;
         let broken = |what: String| Err(format!("{}: attempt {}: {what}", ward.name, request.attempt));
         if request.body != ward.payload {
             return broken("other bytes than were published".to_owned());

@@ -18,6 +18,10 @@ impl Auditor {
             self.note_write(after, false);
             return Ok(());
         };
+        if after.revision != before.revision + 1 {
+            let (stored, base) = (before.revision, after.revision);
+            return broken(format!("revision {base} was written over revision {stored}"));
+        }
         if before.delivery != after.delivery {
             return broken("what was asked for has changed".to_owned());
         }
@@ -42,6 +46,9 @@ impl Auditor {
             self.check_evidence(after).map_err(named)?;
         }
         self.check_expiry(before, after).map_err(named)?;
+        if (before.state, after.state) == (State::DeadLettered, State::Retryable) {
+            self.check_release(before, after).map_err(named)?;
+        }
         if after.redrives > before.redrives
             && let Some(ward) = self.wards.get_mut(&after.delivery.key())
         {
@@ -63,6 +70,7 @@ impl Auditor {
                 if before.hold.is_some() {
                     return Err("claimed while held".to_owned());
                 }
+                self.check_held(before, claim)?;
                 if before.due_at > now.plus(SKEW) {
                     return Err(format!("claimed at {now}, due at {}", before.due_at));
                 }
@@ -154,13 +162,21 @@ fn is_legal(before: &Record, after: &Record) -> bool {
     let is_late = matches!(after.disposition, Some(Disposition::Delivered { late: true, .. }));
     match (before.state, after.state) {
         (S::Pending, S::Succeeded) => !is_late,
-        (S::DeadLettered | S::Expired, S::Succeeded) => is_late,
+        (S::DeadLettered, S::Succeeded) => {
+            is_late || matches!(after.disposition, Some(Disposition::Resolved(_)))
+        }
+        (S::Expired, S::Succeeded) => is_late,
+        // By a run that came after its deadline.
+        (S::DeadLettered, S::Expired) => after.delivery.deadline.is_some(),
         (S::Pending, S::Pending | S::Retryable)
         | (S::Retryable, S::Retryable | S::Succeeded)
         | (S::Pending | S::Retryable, S::DeadLettered | S::Expired) => true,
         // By a release, which leaves its mark.
         (S::DeadLettered, S::Retryable) => after.redrives == before.redrives + 1,
-        (S::DeadLettered, S::DeadLettered) => after.disposition == before.disposition,
+        (S::DeadLettered, S::DeadLettered) => {
+            after.disposition == before.disposition
+                || matches!(after.disposition, Some(Disposition::Closed(_)))
+        }
         (S::Expired, S::Expired) => after.disposition == Some(Disposition::Ended(Ending::Expired)),
         _ => false,
     }

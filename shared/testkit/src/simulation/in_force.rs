@@ -1,0 +1,111 @@
+//! The configuration in force, read from the office as processes read it: the newest revision, the
+//! moment since which each of its schedules is in force, and the holds of every open order.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt as _;
+use waybill_domain::address::Locality;
+use waybill_domain::audit::{Act, Draft, Entry};
+use waybill_domain::authority::Book;
+use waybill_domain::hold::HoldRule;
+use waybill_domain::identity::TenantId;
+use waybill_domain::order::{Order, Signed};
+use waybill_domain::time::DurationMs;
+use waybill_service::acts::is_within_its_book;
+use waybill_service::config::{Config, Schedule};
+use waybill_service::config_file;
+use waybill_service::office::{Entered, Revision, Revisions as _};
+
+use crate::clock::VirtualClock;
+use crate::memory::MemoryOffice;
+
+/// After how many writes of the office, and what was read then.
+type Last = (u64, Arc<Config>);
+
+/// What was read last, and when: until the office is written to, it is what would be read again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InForce {
+    last: Arc<Mutex<Option<Last>>>,
+}
+
+impl InForce {
+    /// The configuration in force; `otherwise` where none was ever put in force.
+    pub(super) fn read(&self, office: &MemoryOffice, otherwise: &Arc<Config>) -> Arc<Config> {
+        let writes = office.writes();
+        if writes == 0 {
+            return otherwise.clone();
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, config)) = last.as_ref().filter(|(at, _)| *at == writes) {
+            return config.clone();
+        }
+        let mut config = match office.peek_in_force() {
+            Some((revision, document)) => in_force_since(&revision, &parsed(&document)),
+            None => Config::clone(otherwise),
+        };
+        let open: Vec<Order> = office.peek_orders().into_iter().filter(Order::is_open).collect();
+        let believed = open.iter().filter(|order| is_within_its_book(order, &config));
+        let holds: Vec<HoldRule> = believed.filter_map(Order::hold_rule).collect();
+        config.holds.extend(holds);
+        let config = Arc::new(config);
+        *last = Some((writes, config.clone()));
+        config
+    }
+}
+
+fn in_force_since(revision: &Revision, config: &Config) -> Config {
+    let mut config = config.clone();
+    config.applied_at = Some(revision.signed.at);
+    for schedule in &mut config.schedules {
+        let since = |tenant: &TenantId| {
+            let at = revision.schedules.get(&format!("{}:{tenant}", schedule.name))?;
+            Some((tenant.clone(), *at))
+        };
+        schedule.since = schedule.tenants.iter().filter_map(since).collect();
+    }
+    config
+}
+
+/// A document, read once by each thread: histories share a few.
+pub(super) fn parsed(document: &str) -> Arc<Config> {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, Arc<Config>>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(config) = known.get(document) {
+            return config.clone();
+        }
+        let config = config_file::parse(document, Locality::PublicOnly);
+        let config = Arc::new(config.unwrap_or_else(|faults| panic!("{faults:?}\n{document}")));
+        known.insert(document.to_owned(), config.clone());
+        config
+    })
+}
+
+/// Puts the first revision in force, a day before any history begins.
+pub(super) fn put_first(office: &MemoryOffice, document: &str) {
+    let at = VirtualClock::T0.minus(DurationMs::from_secs(86_400));
+    let config = parsed(document);
+    let signed = Signed { by: "operator.0".to_owned(), at, why: "the beginning".to_owned() };
+    let draft = Draft {
+        book: Book::Across,
+        at,
+        who: signed.by.clone(),
+        act: Act::ConfigApplied,
+        subject: config.revision.to_string(),
+        why: Some(signed.why.clone()),
+        details: serde_json::Value::Null,
+    };
+    let since = |schedule: &Schedule| {
+        let keys = schedule.tenants.iter().map(|tenant| (format!("{}:{tenant}", schedule.name), at));
+        keys.collect::<Vec<_>>()
+    };
+    let schedules = config.schedules.iter().flat_map(since).collect();
+    let (revision, former) = (config.revision.clone(), BTreeMap::new());
+    let revision = Revision { number: 1, revision, signed, schedules, former };
+    let entry = Entry::after(None, draft, "operator.0-1");
+    let installed = office.install(&revision, document, &entry).now_or_never();
+    assert!(matches!(installed, Some(Ok(Entered::Landed))), "{installed:?}");
+}
