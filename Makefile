@@ -31,7 +31,7 @@ fmt: ## Check the formatting
 	$(CARGO) fmt --all --check
 
 lint: ## Clippy and the documentation, with warnings as errors
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features waybill-tests/long -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
 
 test-rust: ## All tests in Rust: specification, conformance, simulation, recipients, command line
@@ -59,10 +59,10 @@ replay: ## Show one simulated history step by step: make replay SEED=123
 	WAYBILL_SEED=$(SEED) $(QUICK) --test simulation -- --nocapture every_history
 
 planted: ## Plant every fault and see it found, for docs/RELIABILITY.md
-	$(QUICK) --test simulation -- --ignored --nocapture every_planted_fault
+	$(QUICK) --features long --test simulation -- --nocapture every_planted_fault
 
 reliability: ## The table of docs/RELIABILITY.md, one kind of fault at a time: make reliability SEEDS=1000
-	WAYBILL_SEEDS=$(SEEDS) $(QUICK) --test simulation -- --ignored --nocapture what_each_fault
+	WAYBILL_SEEDS=$(SEEDS) $(QUICK) --features long --test simulation -- --nocapture what_each_fault
 
 bench: ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
 	$(CARGO) build --locked --release --package waybill --package waybill-bench

@@ -68,8 +68,8 @@ bench-aws: $(DYNAMO)/bin/dynoxide ## What a round of the reconciler costs on Dyn
 	emulator=$$!; trap "kill $$emulator" EXIT; \
 	AWS_ENDPOINT_URL=http://127.0.0.1:$(DYNAMO_PORT) AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
 	AWS_REGION=us-east-1 WAYBILL_HISTORY="$(HISTORY)" \
-		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test history \
-		-- --ignored --nocapture
+		$(CARGO) test --locked --quiet --package waybill-tests-aws --features long --test history \
+		-- --nocapture
 
 measure: ## Size, cold start, CPU per record and memory of the packaged functions: make measure PACKAGES=…
 	python3 infra/local/measure.py $(PACKAGES)

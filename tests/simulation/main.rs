@@ -10,5 +10,8 @@ mod moments;
 mod crowd;
 mod histories;
 mod saboteurs;
+// Minutes each: `make planted`, `make reliability`.
+#[cfg(feature = "long")]
 mod planted;
+#[cfg(feature = "long")]
 mod reliability;

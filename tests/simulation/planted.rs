@@ -46,7 +46,6 @@ const BY_HAND: &[Sabotage] = &[
 ];
 
 #[test]
-#[ignore = "takes minutes: make planted"]
 fn every_planted_fault_is_found() {
     let clauses = Clause::ALL.iter().map(|clause| (clause.to_string(), Sabotage::Drops(*clause)));
     let by_hand = BY_HAND.iter().map(|sabotage| (format!("{sabotage:?}"), *sabotage));

@@ -7,7 +7,6 @@ use crate::crowd::Crowd;
 use crate::histories::number;
 
 #[test]
-#[ignore = "takes minutes: make reliability"]
 fn what_each_fault_comes_to() {
     let seeds = number("WAYBILL_SEEDS").unwrap_or(1_000);
     println!(

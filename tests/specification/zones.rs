@@ -128,10 +128,13 @@ fn a_zone_that_falls_back_over_midnight_closes_a_day_only_once_it_is_over() {
     );
 }
 
+/// Zone, pattern, now, and what comes next: when, which day, and what the clocks do then.
+type Row = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str, Clocks)]);
+
 #[test]
 fn what_comes_next_says_what_the_clocks_do_then() {
     use Clocks::{Repeat, Show, Skip};
-    let rows: [(&str, &str, &str, &[(&str, &str, Clocks)]); 5] = [
+    let rows: [Row; 5] = [
         (
             "30 2 * * *",
             "America/New_York",

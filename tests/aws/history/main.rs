@@ -50,7 +50,6 @@ struct Seen {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes minutes, and an emulator that can hold a million deliveries: make bench-aws"]
 async fn what_a_round_costs_does_not_know_history() {
     let sizes = std::env::var("WAYBILL_HISTORY").unwrap_or_else(|_| "10000 1000000".to_owned());
     let mut of_first: Option<(Seen, Seen)> = None;
