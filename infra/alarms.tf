@@ -164,7 +164,7 @@ locals {
     suspended = {
       says    = "Deliveries are held because automation suspended their destination; their deadlines go on."
       act     = "Call the destination's owner: only a person can mend what it refuses."
-      command = "waybill destinations list"
+      command = "waybill hold list"
       page    = "A destination was suspended"
       urgency = "page"
       metrics = { suspended = { name = "Suspended", stat = "Sum" } }

@@ -6,6 +6,7 @@ locals {
     AttemptsToEnd = "how policies do; nothing is wrong with any value"
     DeadlineSlack = "has the slack of successes in it, too; the nearest open delivery's is LeastDeadlineSlack, which is in an alarm"
     RetryAge      = "what is being retried and how old it is; how long it took to succeed is RetryToSuccess, which is in an alarm"
+    Held          = "how many begin to be held, and why; how long it lasts is OldestHeldAge, and a suspension is told by Suspended: both are in alarms"
     OpenRuns      = "runs are a person's; one that goes wrong is told by RedriveSuccess"
   }
 
@@ -36,7 +37,7 @@ locals {
     ["Retries, 429s, attempts to the end", "Sum", [[local.ours, "RetryScheduled"], [local.ours, "RateLimited"], [local.ours, "AttemptsToEnd", { stat = "Average", yAxis = "right" }]]],
 
     ["Workers", "Average", [[local.ours, "WorkerSaturation"], concat(["AWS/Lambda", "ConcurrentExecutions"], local.consumer, [{ stat = "Maximum", yAxis = "right" }])]],
-    ["Held by reason", "Sum", local.by_reason.Held],
+    ["Held by reason; suspensions", "Sum", concat(local.by_reason.Held, [[local.ours, "Suspended", { yAxis = "right" }]])],
     ["Held for, in ms, by reason", "Maximum", [[{ expression = "SEARCH('{\"${local.ours}\",reason} MetricName=\"OldestHeldAge\"', 'Maximum', 300)", label = "" }]]],
 
     ["Duplicates suppressed", "Sum", [[local.ours, "DuplicateSuppressed"]]],
