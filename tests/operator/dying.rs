@@ -2,6 +2,8 @@
 //! their time.
 
 use std::cell::Cell;
+use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -23,20 +25,34 @@ use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue};
 
 /// How many calls are left, and what each takes; shared by the ports of one process.
-#[derive(Debug)]
 pub(crate) struct Life {
     left: AtomicUsize,
     pace: Option<(VirtualClock, DurationMs)>,
+    /// What somebody else does right before the first change of a record.
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life").field("left", &self.left).finish_non_exhaustive()
+    }
 }
 
 impl Life {
     pub(crate) fn of(calls: usize) -> Self {
-        Self { left: AtomicUsize::new(calls), pace: None }
+        Self { left: AtomicUsize::new(calls), pace: None, meanwhile: Mutex::default() }
     }
 
     /// One without an end, in which each call takes so long.
     pub(crate) fn slow(clock: &VirtualClock, each: DurationMs) -> Self {
         Self { pace: Some((clock.clone(), each)), ..Self::of(usize::MAX) }
+    }
+
+    /// One without an end, in which somebody else is quicker once: right before its first change of a record.
+    pub(crate) fn overtaken(by: impl FnOnce() + Send + 'static) -> Self {
+        Self { meanwhile: Mutex::new(Some(Box::new(by))), ..Self::of(usize::MAX) }
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -82,6 +98,10 @@ impl Ledger for Dying<'_, MemoryLedger> {
 
     async fn apply(&self, change: &Change) -> PortResult<Applied> {
         self.1.call()?;
+        let meanwhile = self.1.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         self.0.apply(change).await
     }
 

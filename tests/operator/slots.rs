@@ -1,15 +1,20 @@
-//! A slot that came too late for its attempt: what was waited for it is taken off the worker's time.
+//! Slots that came too late for their attempt, and slots that nobody comes for.
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use serde_json::json;
 use waybill_domain::admit::SETTLE_MARGIN;
 use waybill_domain::budget::Budget;
 use waybill_domain::destination::Destination;
+use waybill_domain::hold::{Held, HoldReason};
 use waybill_domain::identity::DestinationName;
 use waybill_domain::time::DurationMs;
+use waybill_domain::transition::Writer;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::ports::{Budgets as _, Clock as _, Ports};
+use waybill_service::ports::{Budgets as _, Clock as _, Dice as _, Ledger as _, Ports, Queue as _};
+use waybill_service::reconcile::{Reconciler, TickLimits};
+use waybill_testkit::conformance::fixture;
 use waybill_testkit::dice::SeededDice;
 
 use crate::dying::{Dying, Life};
@@ -58,4 +63,35 @@ fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
             "{name}: the slot is back"
         );
     }
+}
+
+/// The reconciler reads for a while before it reserves: what it reserves for may be gone by then.
+#[test]
+fn a_slot_that_was_reserved_for_what_another_lifted_is_given_back() {
+    let mut world = World::new();
+    for destination in world.config.destinations.values_mut() {
+        let budget = Budget::of(Some(4), None);
+        *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+    }
+    let key = publish(&world, "e", json!({}));
+    let held = Held { reason: HoldReason::Budget, since: world.clock.now() };
+    let by = Writer { message_id: None, token: world.ports.dice.token(), now: world.clock.now() };
+    let change = world.record(&key).hold(&by, held).unwrap();
+    world.block(fixture::land(&world.ports.ledger, change));
+
+    let other = world.ports.ledger.clone();
+    let (record, now) = (world.record(&key), world.clock.now());
+    let rules = world.config.look_rules(world.ports.queue.window());
+    let life = Life::overtaken(move || {
+        let lift = record.lift(now, &rules).unwrap();
+        let _ = other.apply(&lift).now_or_never().unwrap().unwrap();
+    });
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let ledger = Dying(ledger, &life);
+    let reconciler = Reconciler { ledger: &ledger, queue, clock, dice };
+    let report = world.block(reconciler.tick(&world.config, TickLimits::default())).unwrap();
+    assert_eq!((report.lifted, report.raced), (0, 1), "{report:?}");
+    let books = DestinationName::parse("books").unwrap();
+    let usage = world.block(world.ports.ledger.usage(&books)).unwrap().usage;
+    assert_eq!(usage.reservations(), 0);
 }

@@ -324,6 +324,11 @@ impl Usage {
         Some(from)
     }
 
+    /// Nobody comes for these: what was reserved for them was released by somebody else meanwhile.
+    pub fn unreserve(&mut self, deliveries: &[DeliveryId]) {
+        self.reserved.retain(|reservation| !deliveries.contains(&reservation.delivery));
+    }
+
     /// More is held than there was room for: whoever frees a slot looks for it. Not moved at every call,
     /// so that a refusal alone is rarely worth a write.
     pub fn someone_waits(&mut self, now: TimeMs, lease: DurationMs) {

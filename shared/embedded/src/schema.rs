@@ -55,7 +55,7 @@ pub enum OpenError {
 pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, OpenError> {
     let mut conn = connect(path, busy)?;
     // Before anything is changed, even the journal mode of a file that is not ours.
-    check_version(&conn.transaction()?)?;
+    let is_whole = is_whole(&conn.transaction()?)?;
     use_wal(&conn, busy)?;
     conn.execute_batch(
         "PRAGMA synchronous = FULL;
@@ -64,6 +64,10 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> Result<Connection, Ope
          PRAGMA cache_size = -32768;
          PRAGMA journal_size_limit = 67108864;",
     )?;
+    // Beside a busy `serve` a turn to write is hard to get, and a command that only reads needs none.
+    if is_whole {
+        return Ok(conn);
+    }
     // Two processes may meet here on one file: the second finds the tables of the first.
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = check_version(&tx)?;
@@ -109,6 +113,19 @@ fn check_version(conn: &Transaction<'_>) -> Result<usize, OpenError> {
         },
         _ => Err(OpenError::Foreign),
     }
+}
+
+/// Whether the file has every table of this build already.
+fn is_whole(conn: &Transaction<'_>) -> Result<bool, OpenError> {
+    let mut is_whole = check_version(conn)? == STEPS.len();
+    for line in ADDED.lines() {
+        let made = ["CREATE TABLE IF NOT EXISTS ", "CREATE INDEX IF NOT EXISTS "];
+        let Some(rest) = made.into_iter().find_map(|made| line.strip_prefix(made)) else { continue };
+        let name = rest.split([' ', '(']).next().unwrap_or_default();
+        let there = "SELECT count(*) FROM sqlite_schema WHERE name = ?";
+        is_whole &= conn.query_row(there, [name], |row| row.get::<_, i64>(0))? == 1;
+    }
+    Ok(is_whole)
 }
 
 /// Write-ahead logging: readers and the writer never wait for each other. SQLite does not wait for

@@ -114,3 +114,22 @@ fn many_may_open_an_older_file_at_once() {
         }
     }
 }
+
+/// A command beside a `serve` that never rests from writing: it only reads, and gets no turn to write.
+#[tokio::test]
+async fn a_file_that_is_whole_is_opened_and_read_while_somebody_else_writes() {
+    let (store, dir) = fresh();
+    let path = dir.path().join("waybill.db");
+    let writing = Connection::open(&path).unwrap();
+    writing.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let busy = std::time::Duration::from_millis(50);
+    let beside = EmbeddedStore::open_waiting(&path, Still, busy).unwrap();
+    assert_eq!(beside.books().await.unwrap(), []);
+    writing.execute_batch("ROLLBACK; DROP TABLE budget; BEGIN IMMEDIATE").unwrap();
+    let error = EmbeddedStore::open_waiting(&path, Still, busy).unwrap_err();
+    assert!(matches!(error, OpenError::Sqlite(_)), "what is missing must be made: {error:?}");
+    writing.execute_batch("ROLLBACK").unwrap();
+    EmbeddedStore::open_waiting(&path, Still, busy).unwrap();
+    assert!(tables(&writing).iter().any(|(name, _)| name == "budget"));
+    drop(store);
+}

@@ -4,16 +4,16 @@ use futures::future::join_all;
 use waybill_domain::budget::Usage;
 use waybill_domain::delivery::Record;
 use waybill_domain::hold::HoldReason;
-use waybill_domain::identity::DeliveryKey;
+use waybill_domain::identity::{DeliveryId, DeliveryKey};
 use waybill_domain::repair::{HeldRepair, repair_held};
 use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
-use crate::ports::{Clock, Cursor, Dice, Ledger, PortError, PortResult, Queue};
+use crate::ports::{Clock, Cursor, Dice, KeptUsage, Ledger, PortError, PortResult, Queue, UsageSet};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
 use crate::steps::{Landing, hand_over, legal, write};
 
-use super::{Bid, Going, Look, is_redrive, is_suspended};
+use super::{Bid, Going, Look, MOST_WRITES, is_redrive, is_suspended};
 
 /// How many are read at once where one probe is looked for.
 const PROBES: usize = 10;
@@ -141,12 +141,16 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     /// Lifts what goes, and wakes it.
     pub(crate) async fn let_go(&self, config: &Config, going: Vec<Going>, report: &mut TickReport) {
+        let mut lost: Vec<&Record> = Vec::new();
         for together in going.chunks(TOGETHER) {
             let lifting = together.iter().map(|(record, from)| self.let_one_go(config, record, *from));
             for ((record, _), lifted) in together.iter().zip(join_all(lifting).await) {
                 match lifted {
                     Ok(true) => report.lifted += 1,
-                    Ok(false) => report.raced += 1,
+                    Ok(false) => {
+                        report.raced += 1;
+                        lost.push(record);
+                    }
                     Err(error) => {
                         report.failed += 1;
                         let key = record.delivery.key();
@@ -156,6 +160,30 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 }
             }
         }
+        if let Err(error) = self.give_up(&lost).await {
+            tracing::warn!(error = error.in_full(), "slots stay reserved that nobody comes for: they lapse");
+        }
+    }
+
+    /// Gives slots back that were reserved for what somebody else lifted meanwhile: they would lie idle until
+    /// they lapse, and redrives have half of them at most.
+    async fn give_up(&self, lost: &[&Record]) -> PortResult<()> {
+        let Some(destination) = lost.first().map(|record| &record.delivery.destination) else {
+            return Ok(());
+        };
+        let ids: Vec<DeliveryId> = lost.iter().map(|record| record.delivery.id.clone()).collect();
+        for _ in 0..MOST_WRITES {
+            let KeptUsage { revision, usage } = self.ledger.usage(destination).await?;
+            let mut without = usage.clone();
+            without.unreserve(&ids);
+            if without == usage {
+                return Ok(());
+            }
+            if let UsageSet::Landed = self.ledger.set_usage(destination, revision, &without).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     async fn let_one_go(&self, config: &Config, record: &Record, from: TimeMs) -> PortResult<bool> {
