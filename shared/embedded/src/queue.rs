@@ -1,6 +1,7 @@
 //! The queue: wake-ups with a delay, and the way into the dead-letter queue.
 //!
-//! Delays are whole seconds, rounded up, as on SQS: a message is never visible early.
+//! Delays are exact: what a redrive run spreads over a second does not come at once. A message is never
+//! visible early, as on SQS, where delays are whole seconds, rounded up.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ impl<C: Clock + 'static> Queue for EmbeddedStore<C> {
     }
 
     async fn send(&self, message: Outgoing) -> PortResult<MessageId> {
-        let delay = DurationMs::from_secs(message.delay.whole_secs_up());
+        let delay = message.delay;
         if delay > WINDOW {
             let fault = format!("a message cannot be delayed by {}: at most {WINDOW}", message.delay);
             return Err(Fault::Refused(fault).at(QUEUE));
