@@ -70,11 +70,12 @@ fn check(name: &str, has_budget: bool, turns: &[(u64, u64)]) {
 
 #[test]
 fn a_run_keeps_its_rate_in_every_second_over_stops_and_resumes() {
-    let rows: [(&str, &[(u64, u64)]); 6] = [
+    let rows: [(&str, &[(u64, u64)]); 7] = [
         ("never stopped", &[]),
         ("stopped for less than what is released ahead", &[(120, 25)]),
         ("stopped for longer than that", &[(120, 200)]),
         ("stopped in the middle of a minute", &[(95, 47)]),
+        ("stopped right before more is released", &[(118, 120)]),
         ("stopped again soon after it went on", &[(120, 25), (10, 25)]),
         ("stopped three times", &[(70, 30), (45, 5), (60, 130)]),
     ];

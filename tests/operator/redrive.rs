@@ -222,6 +222,8 @@ fn a_halted_run_that_is_resumed_judges_what_goes_from_then_on() {
     assert!(matches!(world.run_of(&order).standing, Standing::Halted(_)));
     assert_eq!(states(&world, rest), BTreeMap::from([(State::DeadLettered, 80)]));
 
+    // A night later: what is released then goes then, and not another night later.
+    world.run_for(8 * 3600);
     world
         .block(world.desk().resume(&order.id, &[book("acme")], "maria", "the secret was corrected"))
         .unwrap();

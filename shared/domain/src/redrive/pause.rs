@@ -54,7 +54,9 @@ impl Pauses {
         self.0.push(Pause { before: now.plus(UNHEARD), by });
         self.0.drain(..self.0.len().saturating_sub(REMEMBERED));
         let unheard = next_at.since(now).min(UNHEARD);
-        next_at.plus(now.since(stopped)).plus(ROUNDING).plus(unheard)
+        let behind = next_at.plus(now.since(stopped)).plus(ROUNDING).plus(unheard);
+        // What is released from now on must not be taken for what was held: it goes when it is due.
+        behind.max(now.plus(UNHEARD))
     }
 }
 
