@@ -7,11 +7,16 @@
 //! of rate, redrives get at most half, and at least one. Taking, reserving and releasing may be
 //! repeated: what stands already is granted again and charged once.
 
+mod answer;
+mod pace;
+
 use serde::{Deserialize, Serialize};
 
-use crate::fault::InvalidField;
+pub use self::answer::Answer;
+use self::pace::Pace;
+pub use self::pace::Rate;
 use crate::identity::{DeliveryId, WriteToken};
-use crate::suspension::{Gate, Health};
+use crate::suspension::Health;
 use crate::time::{DurationMs, TimeMs};
 
 /// What a destination may be asked to bear.
@@ -50,79 +55,10 @@ impl Budget {
     }
 }
 
-/// So many starts in a span, on average. The bucket holds one span's worth: after a pause so many may
-/// start at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    number: u32,
-    per: DurationMs,
-}
-
-impl Rate {
-    /// Reads `20/s`, `600/m` or `5/h`.
-    pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
-        const RULE: &str = "a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\"";
-        let refuse = || InvalidField::new(field, format!("{:.40?} is not a rate", text), RULE);
-        let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
-        let per = match unit {
-            "s" => DurationMs::from_secs(1),
-            "m" => DurationMs::from_secs(60),
-            "h" => DurationMs::from_secs(3600),
-            _ => return Err(refuse()),
-        };
-        let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
-        let number = number.parse().ok().filter(|n| is_number && (1..=100_000).contains(n));
-        Ok(Self { number: number.ok_or_else(refuse)?, per })
-    }
-
-    fn half(self) -> Self {
-        Self { number: (self.number / 2).max(1), ..self }
-    }
-
-    fn per_us(self) -> i64 {
-        micros(self.per)
-    }
-
-    fn spacing_us(self) -> i64 {
-        self.per_us() / i64::from(self.number)
-    }
-}
-
-/// When a bucket would be full again, in microseconds since the Unix epoch: all there is to know of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-struct Pace(i64);
-
-impl Pace {
-    /// When the next one may start, at `now` or later.
-    fn earliest(self, rate: Rate, now: TimeMs) -> TimeMs {
-        let from_us = self.full_at(rate, now) - (rate.per_us() - rate.spacing_us());
-        now.max(TimeMs::from_unix_ms(from_us.div_euclid(1000) + i64::from(from_us.rem_euclid(1000) > 0)))
-    }
-
-    /// One starts at `at`.
-    fn charge(&mut self, rate: Rate, at: TimeMs, now: TimeMs) {
-        self.0 = self.full_at(rate, now).max(micros_of(at)) + rate.spacing_us();
-    }
-
-    /// What a clock promised that was wrong by more than we tolerate is not believed.
-    fn full_at(self, rate: Rate, now: TimeMs) -> i64 {
-        let honest = micros_of(now) + rate.per_us() + micros(MOST_AHEAD) + micros(TOLERATED);
-        if self.0 > honest { 0 } else { self.0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0 == 0
-    }
-}
-
 /// The longest time ahead for which a start is reserved: beyond the reconciler's next round, which
 /// reserves whatever comes later. What is reserved keeps its time, also where the rate is raised
 /// meanwhile.
 const MOST_AHEAD: DurationMs = DurationMs::from_secs(90);
-
-/// How much further ahead a clock may have been.
-const TOLERATED: DurationMs = DurationMs::from_secs(60);
 
 /// How far ahead starts are reserved while others are under way that will reserve the next.
 const USUALLY_AHEAD: DurationMs = DurationMs::from_secs(1);
@@ -169,22 +105,6 @@ pub struct Wanted {
     pub is_redrive: bool,
 }
 
-/// What is answered to who asks for a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// A slot, leased until then.
-    Slot {
-        /// Until when.
-        until: TimeMs,
-        /// Whether it is for a probe of a suspended destination.
-        is_probe: bool,
-    },
-    /// There is no room.
-    Full,
-    /// The destination is suspended.
-    Suspended,
-}
-
 /// What is used of a destination's budget: one small item, changed by compare-and-set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
@@ -208,39 +128,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Answers each of `wanted`, in order, where the destination may be suspended: then nobody but its
-    /// probe gets a slot.
-    #[must_use]
-    pub fn answer(
-        &mut self,
-        budget: &Budget,
-        wanted: &[Wanted],
-        now: TimeMs,
-        lease: DurationMs,
-    ) -> Vec<Answer> {
-        // What lapsed goes, whether or not anybody asks.
-        self.adapt(budget, now);
-        self.drop_lapsed(now);
-        let answers = wanted.iter().map(|one| {
-            let gate = self.health.gate(&one.delivery, &one.token, now);
-            if gate == Gate::Shut {
-                return Answer::Suspended;
-            }
-            let Some(until) = self.take(budget, std::slice::from_ref(one), now, lease)[0] else {
-                return Answer::Full;
-            };
-            if gate == Gate::Probe {
-                self.health.begin_probe(&one.delivery, &one.token, until);
-            }
-            Answer::Slot { until, is_probe: gate == Gate::Probe }
-        });
-        let answers: Vec<Answer> = answers.collect();
-        if answers.contains(&Answer::Suspended) {
-            self.someone_waits(now, lease);
-        }
-        answers
-    }
-
     /// Leases a slot to each of `wanted` for as long as there is room, in order: until when, or none.
     /// What is refused is remembered, so that whoever frees a slot looks for what is held.
     #[must_use]
@@ -416,14 +303,6 @@ impl Usage {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_nothing(number: &i64) -> bool {
     *number == 0
-}
-
-fn micros_of(at: TimeMs) -> i64 {
-    at.as_unix_ms().saturating_mul(1000)
-}
-
-fn micros(span: DurationMs) -> i64 {
-    i64::try_from(span.as_ms().saturating_mul(1000)).unwrap_or(i64::MAX / 4)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
