@@ -33,13 +33,21 @@ const OTHER_IDS: &str = "nightly:{tenant}:{window}";
 
 /// Puts a configuration in force, at noon of a day in August.
 fn apply(world: &World, day: u32, text: &str) {
-    world.clock.set(TimeMs::parse("t", &format!("2026-08-{day:02}T12:00:00Z")).unwrap());
+    apply_at(world, &format!("2026-08-{day:02}T12:00:00Z"), text);
+}
+
+fn apply_at(world: &World, at: &str, text: &str) {
+    world.clock.set(TimeMs::parse("t", at).unwrap());
     world.block(world.desk().apply(text, Rules::from(Locality::PublicOnly), "maria", "as agreed")).unwrap();
 }
 
 /// A tick of a process that has just been started, under what is in force.
 fn tick(world: &World, day: u32) -> ScheduleReport {
-    world.clock.set(TimeMs::parse("t", &format!("2026-08-{day:02}T12:00:00Z")).unwrap());
+    tick_at(world, TimeMs::parse("t", &format!("2026-08-{day:02}T12:00:00Z")).unwrap())
+}
+
+fn tick_at(world: &World, at: TimeMs) -> ScheduleReport {
+    world.clock.set(at);
     let rules = Rules::from(Locality::PublicOnly);
     let source = ConfigSource::new(world.office.clone(), rules, world.clock.clone(), DurationMs::ZERO);
     let config = world.block(source.current()).unwrap();
@@ -89,6 +97,21 @@ fn a_night_that_somebody_published_under_the_new_event_id_is_not_owed_under_the_
     crate::publishing::publish(&world, "nightly:acme:2026-08-11", fields);
     tick(&world, 12);
     assert_eq!(published(&world, "{tenant}:{window}", "books"), [10], "the other night");
+}
+
+#[test]
+fn a_night_that_has_its_delivery_is_not_owed_again_when_a_changed_pattern_fires_once_more_for_it() {
+    let world = World::new();
+    apply_at(&world, "2026-08-10T16:00:00Z", CONFIG);
+    assert_eq!(tick(&world, 11).published, 1);
+    // On the same day, and with other event IDs: at three in the afternoon.
+    let later = CONFIG.replace("{tenant}:{window}", OTHER_IDS).replace("30 2 * * *", "0 15 * * *");
+    apply(&world, 11, &later);
+    let at_four = TimeMs::parse("t", "2026-08-11T16:00:00Z").unwrap();
+    assert_eq!(tick_at(&world, at_four).published, 0);
+    assert_eq!(tick(&world, 13).published, 1, "the next night's, at three");
+    assert_eq!(published(&world, "{tenant}:{window}", "books"), [10]);
+    assert_eq!(published(&world, OTHER_IDS, "books"), [11]);
 }
 
 #[test]

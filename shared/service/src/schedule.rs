@@ -127,16 +127,17 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
     ) -> PortResult<()> {
         let mut known = Vec::with_capacity(windows.len());
         for window in windows {
-            let key = key_of(schedule, tenant, window);
-            let Some(is_published) = self.is_published(tick, &key).await? else { return Ok(()) };
-            known.push((*window, is_published));
+            let mut has_one = false;
+            for key in keys_of(schedule, tenant, window) {
+                let Some(is_published) = self.is_published(tick, &key).await? else { return Ok(()) };
+                has_one |= is_published;
+                if has_one {
+                    break;
+                }
+            }
+            known.push((*window, has_one));
         }
-        let mut owed: Vec<(Window, &EventIdTemplate)> = Vec::new();
-        for (window, ids) in under_former_ids(schedule, tenant, &known) {
-            let key = key_under(ids, schedule, tenant, &window);
-            let Some(is_published) = self.is_published(tick, &key).await? else { return Ok(()) };
-            owed.extend((!is_published).then_some((window, ids)));
-        }
+        let mut owed = under_former_ids(schedule, tenant, &known);
         let now_owed = domain::owed(&known, schedule.since.get(tenant).copied(), tick.config.applied_at);
         owed.extend(now_owed.into_iter().map(|window| (window, &schedule.event_id)));
         for (window, ids) in owed {
@@ -229,8 +230,12 @@ fn under_former_ids<'a>(
     then.collect()
 }
 
-fn key_of(schedule: &Schedule, tenant: &TenantId, window: &Window) -> DeliveryKey {
-    key_under(&schedule.event_id, schedule, tenant, window)
+/// Under what a window may have its delivery: its event ID of now, and those that the schedule had before,
+/// whenever it fired: a changed pattern may fire once more for a day that has one.
+fn keys_of(schedule: &Schedule, tenant: &TenantId, window: &Window) -> impl Iterator<Item = DeliveryKey> {
+    let former = schedule.former.get(tenant).into_iter().flatten().map(|former| &former.event_id);
+    let templates = std::iter::once(&schedule.event_id).chain(former);
+    templates.map(|ids| key_under(ids, schedule, tenant, window))
 }
 
 fn key_under(ids: &EventIdTemplate, schedule: &Schedule, tenant: &TenantId, window: &Window) -> DeliveryKey {

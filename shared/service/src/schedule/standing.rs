@@ -6,7 +6,7 @@ use waybill_domain::identity::TenantId;
 use waybill_domain::schedule::{Clocks, Coming, Window, owed};
 use waybill_domain::time::TimeMs;
 
-use super::{key_of, key_under, under_former_ids};
+use super::{keys_of, under_former_ids};
 use crate::config::{Config, Schedule};
 use crate::ports::{Ledger, PortResult};
 
@@ -41,22 +41,19 @@ pub async fn standing(
     let mut last = None;
     let mut known = Vec::new();
     for window in schedule.timing.closed_windows(schedule.catch_up, now) {
-        let record = ledger.load(&key_of(schedule, tenant, &window)).await?;
+        let mut record = None;
+        for key in keys_of(schedule, tenant, &window) {
+            record = ledger.load(&key).await?;
+            if record.is_some() {
+                break;
+            }
+        }
         known.push((window, record.is_some()));
         last = Some((window, record));
     }
     let mut owed = owed(&known, schedule.since.get(tenant).copied(), config.applied_at);
-    let mut without = known.iter().filter(|(_, is_published)| !is_published).count();
-    for (window, ids) in under_former_ids(schedule, tenant, &known) {
-        match (ledger.load(&key_under(ids, schedule, tenant, &window)).await?, &mut last) {
-            (None, _) => owed.push(window),
-            (Some(record), Some((newest, found))) if *newest == window => {
-                *found = Some(record);
-                without -= 1;
-            }
-            (Some(_), _) => without -= 1,
-        }
-    }
+    let without = known.iter().filter(|(_, is_published)| !is_published).count();
+    owed.extend(under_former_ids(schedule, tenant, &known).into_iter().map(|(window, _)| window));
     owed.sort_by_key(|window| window.fires_at);
     Ok(Standing {
         next: schedule.timing.coming(now, FARTHEST).next(),
