@@ -1,12 +1,13 @@
 //! Holds: what is right but must not go now waits in the ledger, and goes when it may.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use waybill_domain::address::Locality;
 use waybill_domain::authority::Book;
 use waybill_domain::delivery::State;
-use waybill_domain::destination::EventPattern;
+use waybill_domain::destination::{Destination, EventPattern};
 use waybill_domain::hold::{HoldReason, HoldRule};
 use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName};
 use waybill_domain::order::OrderId;
@@ -73,6 +74,35 @@ fn c123_a_pause_outlives_everything_and_costs_no_attempt() {
         assert_eq!((record.state, record.attempts_made), (State::Succeeded, 1));
     }
     assert_eq!(world.acts(&Book::Across), ["hold_added by maria", "hold_lifted by maria"]);
+}
+
+/// What a hold of one tenant keeps back does not depend on whom its destination serves besides, or whether
+/// it is configured at all: it was asked for, and goes on until it is lifted.
+#[test]
+fn a_tenants_hold_goes_on_for_that_tenant_when_its_destination_comes_to_serve_others() {
+    let mut world = World::new();
+    let acme = tenant("acme");
+    let crm = DestinationName::parse("crm").unwrap();
+    let hold = HoldRule::Destination(crm.clone());
+    world
+        .block(world.desk().place(Book::Tenant(acme.clone()), hold, "maria", "their import is down"))
+        .unwrap();
+    let before = publish(&world, "before", json!({ "destination": "crm" }));
+    world.run_for(120);
+    assert_eq!(held(&world, &before), Some(HoldReason::Paused));
+
+    let alone = world.config.destinations[&crm].clone();
+    let both = Destination { tenants: vec![acme, tenant("globex")], ..Destination::clone(&alone) };
+    world.config.destinations.insert(crm.clone(), Arc::new(both));
+    let after = publish(&world, "after", json!({ "destination": "crm" }));
+    let theirs = publish(&world, "theirs", json!({ "destination": "crm", "tenant": "globex" }));
+    world.run_for(600);
+    assert_eq!(
+        (held(&world, &before), held(&world, &after)),
+        (Some(HoldReason::Paused), Some(HoldReason::Paused))
+    );
+    assert_eq!(posts(&world, &theirs), 1, "and keeps nothing of others back");
+    assert_eq!((posts(&world, &before), posts(&world, &after)), (0, 0));
 }
 
 #[test]

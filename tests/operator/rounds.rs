@@ -6,7 +6,7 @@ use serde_json::json;
 use waybill_domain::address::Locality;
 use waybill_domain::audit::{Act, Draft};
 use waybill_domain::delivery::State;
-use waybill_domain::hold::HoldRule;
+use waybill_domain::hold::{HoldRule, keeps_all, matching};
 use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Decision, EndingOrder, Hold, Order, OrderBody};
 use waybill_domain::redrive::Reviews;
@@ -108,7 +108,13 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     world.block(round.orders(&world.config, TickLimits::default())).unwrap();
     assert_eq!(world.record(&foreign), before);
     assert_eq!(world.run_of(&twin).tally.released, 0);
-    assert_eq!(holds_in_force(&world), [own]);
+    let (in_force, before) = (holds_in_force(&world), world.record(&foreign));
+    assert!(in_force.contains(&own));
+    let for_acme_alone = |rule: &HoldRule| *rule == own || matches!(rule, HoldRule::Within { .. });
+    assert!(in_force.iter().all(for_acme_alone), "{in_force:?}");
+    assert_eq!(matching(&in_force, &before), None, "nothing of globex's is kept back");
+    let books = DestinationName::parse("books").unwrap();
+    assert!(!keeps_all(&in_force, &books));
 }
 
 /// As a process of its own reads them.

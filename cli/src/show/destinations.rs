@@ -49,6 +49,7 @@ pub(crate) fn touches(rule: &HoldRule, destination: &DestinationName, tenants: &
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
         HoldRule::Tenant(tenant) | HoldRule::Type { tenant: Some(tenant), .. } => tenants.contains(tenant),
         HoldRule::Type { tenant: None, .. } | HoldRule::All => true,
+        HoldRule::Within { tenant, rule } => tenants.contains(tenant) && touches(rule, destination, tenants),
         HoldRule::Run { .. } => false,
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
         }
         HoldRule::All => "everything".to_owned(),
         HoldRule::Suspended(name) => format!("destination {name}, suspended by automation"),
+        HoldRule::Within { tenant, rule } => format!("{} for tenant {tenant} alone", rule_in_words(rule)),
         HoldRule::Run { run, .. } => format!("what {run} released"),
     }
 }
@@ -83,6 +84,7 @@ pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
             "tenant": tenant.as_ref().map(|tenant| tenant.as_str()),
         }),
         HoldRule::All => json!("all"),
+        HoldRule::Within { tenant, .. } => json!({ "tenant": tenant.as_str() }),
         HoldRule::Run { run, .. } => json!({ "run": run }),
     };
     let facts = json!({

@@ -82,6 +82,13 @@ pub enum HoldRule {
     All,
     /// All of a destination that automation suspended.
     Suspended(DestinationName),
+    /// What the rule keeps back of one tenant's: whoever may hold for that tenant alone holds no other's.
+    Within {
+        /// The tenant.
+        tenant: TenantId,
+        /// The rule.
+        rule: Box<HoldRule>,
+    },
     /// Whatever this redrive run released last, of its own tenant where it has one: another's run may have
     /// been given the same name.
     Run {
@@ -101,6 +108,7 @@ impl HoldRule {
             HoldRule::All => HoldReason::Gate,
             HoldRule::Suspended(_) => HoldReason::Suspended,
             HoldRule::Run { .. } => HoldReason::RunStopped,
+            HoldRule::Within { rule, .. } => rule.reason(),
         }
     }
 
@@ -118,6 +126,7 @@ impl HoldRule {
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
             }
             HoldRule::All => true,
+            HoldRule::Within { tenant, rule } => delivery.tenant == *tenant && rule.matches(record),
             HoldRule::Run { run, tenant } => {
                 record.redrive_run.as_ref() == Some(run)
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
@@ -136,6 +145,6 @@ pub fn keeps_all(rules: &[HoldRule], destination: &DestinationName) -> bool {
     rules.iter().any(|rule| match rule {
         HoldRule::All => true,
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
-        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run { .. } => false,
+        HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run { .. } | HoldRule::Within { .. } => false,
     })
 }

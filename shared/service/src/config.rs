@@ -18,6 +18,7 @@ use waybill_domain::source::Source;
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::event::Event;
+use crate::holds::bounded;
 use crate::payload_schema::PayloadSchema;
 
 /// One revision of the configuration.
@@ -181,7 +182,7 @@ impl Config {
     pub fn under<'a>(self, open: impl IntoIterator<Item = &'a Order>) -> Self {
         let (mut holds, mut resumed) = (Vec::new(), Vec::new());
         for order in open {
-            holds.extend(order.hold_rule());
+            holds.extend(order.hold_rule().map(|rule| bounded(rule, &order.book, &self)));
             resumed.extend(order.resumed());
         }
         Self { holds, resumed, ..self }

@@ -34,6 +34,18 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
         }
         HoldRule::All => Book::Across,
         HoldRule::Run { tenant, .. } => Book::from(tenant.clone()),
+        HoldRule::Within { tenant, .. } => Book::Tenant(tenant.clone()),
+    }
+}
+
+/// What an order's hold keeps back: all that its rule says, but for a tenant's own order nothing of others.
+/// It goes on for that tenant when its destination comes to serve others, too, or is gone for a while.
+pub(crate) fn bounded(rule: HoldRule, book: &Book, config: &Config) -> HoldRule {
+    match book {
+        Book::Tenant(tenant) if book_of(&rule, config) != *book => {
+            HoldRule::Within { tenant: tenant.clone(), rule: Box::new(rule) }
+        }
+        _ => rule,
     }
 }
 

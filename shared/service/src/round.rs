@@ -62,7 +62,7 @@ where
         let half = |until: TimeMs| now.plus(DurationMs::from_ms(until.since(now).as_ms() / 2));
         let of_schedules = ScheduleLimits { until: limits.until.map(half), ..ScheduleLimits::default() };
         let windows = Scheduler { ledger, queue, clock }.tick(config, learned, of_schedules).await;
-        let endings = self.endings(config).await;
+        let endings = self.endings().await;
         // Before what is held is looked at: what was let go goes in this round.
         let suspensions = self.suspensions().carry_out(config).await.map(|_| ());
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
@@ -91,7 +91,7 @@ where
 
     /// Carries out what operators ordered, within the limits' time.
     pub async fn orders(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
-        self.endings(config).await?;
+        self.endings().await?;
         let let_go = self.suspensions().carry_out(config).await?;
         let Self { ledger, queue, clock, dice, .. } = *self;
         Reconciler { ledger, queue, clock, dice }.release(config, let_go, limits).await;
@@ -102,9 +102,9 @@ where
         Suspensions { ledger: self.ledger, desk: self.desk() }
     }
 
-    async fn endings(&self, config: &Config) -> PortResult<()> {
+    async fn endings(&self) -> PortResult<()> {
         let desk = self.desk();
-        for order in self.open(config).await? {
+        for order in self.open().await? {
             if matches!(order.body, OrderBody::Ending(_)) {
                 noted(&order, endings::carry_out(self.ledger, &desk, &order).await);
             }
@@ -117,7 +117,7 @@ where
         let Self { ledger, queue, clock, .. } = *self;
         let TickLimits { until, ahead, .. } = limits;
         let releaser = Releaser { ledger, queue, desk: self.desk(), ahead };
-        let mut runs = self.open(config).await?;
+        let mut runs = self.open().await?;
         runs.retain(|order| matches!(order.body, OrderBody::Redrive(_)));
         instruments::runs(runs.len());
         for (n, order) in runs.iter().enumerate() {
@@ -133,9 +133,9 @@ where
     }
 
     /// The open orders, each by somebody who may order that.
-    async fn open(&self, config: &Config) -> PortResult<Vec<Order>> {
+    async fn open(&self) -> PortResult<Vec<Order>> {
         let mut orders = all_open(self.office).await?;
-        orders.retain(|order| is_within_its_book(order, config));
+        orders.retain(|order| is_within_its_book(order));
         Ok(orders)
     }
 

@@ -138,7 +138,7 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
                 (Err(error), None) => return Err(error),
             },
         };
-        let believed = open.iter().filter(|order| is_within_its_book(order, &config));
+        let believed = open.iter().filter(|order| is_within_its_book(order));
         let now = Arc::new(Config::clone(&config).under(believed));
         let known = before.map(|before| &before.look);
         let is_change = known.is_some_and(|known| known.config.holds != now.holds);

@@ -132,6 +132,7 @@ impl Plan {
                 of.as_ref().is_none_or(is_its) && event_type.as_ref().is_none_or(|wanted| types.meets(wanted))
             }
             HoldRule::All => true,
+            HoldRule::Within { tenant, rule } => is_its(tenant) && self.is_touched_by(rule),
             HoldRule::Run { .. } => false,
         }
     }

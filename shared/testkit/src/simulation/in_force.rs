@@ -46,7 +46,7 @@ impl InForce {
             None => Config::clone(otherwise),
         };
         let open: Vec<Order> = office.peek_orders().into_iter().filter(Order::is_open).collect();
-        let believed = open.iter().filter(|order| is_within_its_book(order, &config));
+        let believed = open.iter().filter(|order| is_within_its_book(order));
         let holds: Vec<HoldRule> = believed.filter_map(Order::hold_rule).collect();
         config.holds.extend(holds);
         let config = Arc::new(config);
