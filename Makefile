@@ -73,7 +73,7 @@ fuzz: $(FUZZER)/bin/cargo-fuzz ## Fuzz what reads from outside, for so long each
 		mkdir -p .cache/fuzz/$$target; \
 		PATH="$(abspath $(FUZZER))/bin:$$PATH" $(CARGO) +nightly fuzz run --fuzz-dir fuzz $$target \
 			$(abspath .cache/fuzz)/$$target $(abspath fuzz/seeds)/$$target \
-			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -print_final_stats=1; \
+			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -detect_leaks=0 -print_final_stats=1; \
 	done
 
 include infra/aws.mk

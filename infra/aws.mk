@@ -11,7 +11,7 @@ AWS_LOCAL_BINARIES := $(abspath $(or $(CARGO_TARGET_DIR),target))/$(patsubst dev
 # What `make measure` measures: what `make package` leaves for this machine's kind.
 PACKAGES ?= target/package/$(patsubst aarch64,arm64,$(shell uname -m))
 
-# An emulator of DynamoDB that a million deliveries do not slow down (it holds them in memory, some 4 GiB); and
+# An emulator of DynamoDB that a million deliveries do not slow down (it holds them in memory, 2.5 GiB); and
 # how many have ended in `bench-aws`.
 DYNAMO := .cache/dynoxide
 DYNAMO_PORT ?= 4588

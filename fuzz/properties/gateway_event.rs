@@ -1,7 +1,7 @@
 //! What a gateway may hand to the ingest function: whatever it is, the answer is one of ours, and what is
 //! accepted stands in the ledger. The input is an event, or, where it is no JSON object, a request's body.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,6 +43,10 @@ event_type = "header:x-github-event"
 deadline = "/until"
 "#;
 
+static UNDER: LazyLock<Arc<Config>> = LazyLock::new(|| {
+    Arc::new(config_file::parse(CONFIG, Locality::PublicOnly).expect("the configuration is good"))
+});
+
 const STATUSES: [i64; 12] = [200, 202, 400, 401, 403, 404, 405, 409, 413, 415, 422, 503];
 
 struct Known;
@@ -72,12 +76,10 @@ async fn answered(data: &[u8]) {
         Ok(event) if event.get().starts_with('{') => event,
         _ => serde_json::value::to_raw_value(&request(data)).expect("JSON"),
     };
-    let config: Arc<Config> =
-        Arc::new(config_file::parse(CONFIG, Locality::PublicOnly).expect("the configuration is good"));
     let mut answers = Vec::new();
     for _ in 0..2 {
         // What is no gateway's event is nothing to be answered.
-        let Ok(response) = handle(&publisher, Ok(config.clone()), &Known, &event).await else { return };
+        let Ok(response) = handle(&publisher, Ok(UNDER.clone()), &Known, &event).await else { return };
         answers.push(serde_json::to_value(&response).expect("a response is JSON"));
     }
     let status = |answer: &Value| answer["statusCode"].as_i64().expect("a status");

@@ -3,11 +3,13 @@
 //! JSON object, the body of a message.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use waybill_domain::address::Locality;
 use waybill_domain::time::DurationMs;
+use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::desk::Desk;
 use waybill_service::event::Event;
@@ -26,6 +28,9 @@ tenants = ["acme"]
 url = "https://books.example.com/hooks"
 secrets = ["env:S"]
 "#;
+
+static UNDER: LazyLock<Config> =
+    LazyLock::new(|| config_file::parse(CONFIG, Locality::PublicOnly).expect("the configuration is good"));
 
 /// The delivery that stands in the ledger: whd_HMC7MJWWZ5WV7Z60WTKDYCRD47, due at 2026-01-01T00:00:00Z.
 const EVENT: &str = r#"{"event_id":"evt_pay_7319","tenant":"acme","type":"lease.payment_recorded",
@@ -47,10 +52,10 @@ async fn answered(data: &[u8]) {
         dice: FixedDice::showing(0.5),
         desk: Desk::default(),
     };
-    let config = config_file::parse(CONFIG, Locality::PublicOnly).expect("the configuration is good");
+    let config: &Config = &UNDER;
     let publisher = Publisher { ledger: &ports.ledger, queue: &ports.queue, clock: &clock };
     let event = Event::parse(EVENT.as_bytes()).expect("an event");
-    let published = publisher.publish(&config, event).await.expect("it is published").remove(0);
+    let published = publisher.publish(config, event).await.expect("it is published").remove(0);
     ports.recipient.react(&published.delivery_id, [Reaction::answer(503)]);
 
     let event = match serde_json::from_slice::<Box<RawValue>>(data) {
@@ -61,7 +66,7 @@ async fn answered(data: &[u8]) {
         }
     };
     let ends_at = clock.now().plus(DurationMs::from_secs(60));
-    let answer = handle(&ports, &config, &event, ends_at, 10).await;
+    let answer = handle(&ports, config, &event, ends_at, 10).await;
     if let Ok(answer) = answer {
         let answer = serde_json::to_value(&answer).expect("an answer is JSON");
         let failures = answer["batchItemFailures"].as_array().expect("a list").clone();
