@@ -188,7 +188,7 @@ fn a_configuration_with_schemas_is_read_from_its_folder_and_bundled_into_one_tex
     let ran = home.run(&["config", "check", example]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let schedule = "schedule nightly-reconciliation: 30 2 * * * in America/New_York, for acme, northwind to \
-                    settlement-provider";
+                    settlement-provider, policy nightly";
     assert!(ran.out.lines().any(|line| line == schedule), "{}", ran.out);
 
     let bundled = home.run(&["config", "bundle", example]);

@@ -1,7 +1,9 @@
 //! Hours of virtual time: a queue that loses and doubles messages, long waits, and clocks that are wrong.
 
 use waybill_domain::delivery::State;
+use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::identity::DeliveryId;
+use waybill_domain::policy::{Policy, PolicyTerms};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Clock as _;
 use waybill_testkit::dice::Lots;
@@ -182,6 +184,60 @@ fn waits_and_deadlines_under_a_clock_that_jumps() {
         }
         assert!(!site.record(&hurried).state.is_open(), "seed {seed}");
         assert!(site.sent < 40, "seed {seed}: {} wake-ups", site.sent);
+    }
+}
+
+/// What waits or ends by the clock beside a `Retry-After`: what may not be sent yet, what is given up after
+/// its horizon, and what nobody wakes before its deadline.
+#[test]
+fn parking_horizons_and_lost_wake_ups_under_clocks_that_are_off_or_jump() {
+    let steady =
+        [(0, 0), (TWO_MINUTES_MS, 0), (-TWO_MINUTES_MS, 0), (0, TWO_MINUTES_MS), (0, -TWO_MINUTES_MS)];
+    let steady = steady.into_iter().map(|off| (off, None));
+    let jumping = (0..20).map(|seed| ((0, 0), Some(seed)));
+    for ((worker_ms, reconciler_ms), jumps) in steady.chain(jumping) {
+        let says = format!("worker {worker_ms} ms, reconciler {reconciler_ms} ms off, jumps {jumps:?}");
+        let mut site = Site::new(worker_ms, reconciler_ms);
+        let terms = PolicyTerms { horizon: HOUR.times(2), max_attempts: 100, ..PolicyTerms::default() };
+        site.world.change("accounting", |d| d.policy = Policy::new(terms).unwrap());
+        let begin = site.clock().now();
+        let parked_until = begin.plus(HOUR.times(5));
+        let parked = site.publish(&with("parked", &format!("\"not_before\":\"{parked_until}\"")), []);
+        let hopeless =
+            site.publish(&event("hopeless"), (0..100).map(|_| Reaction::answer(503).asking("300")));
+        let deadline = begin.plus(MINUTE.times(3));
+        let lost = site.publish(&with("lost", &format!("\"deadline\":\"{deadline}\"")), []);
+        let (newest, ..) = site.worker.queue.messages().pop().unwrap();
+        assert!(site.worker.queue.lose(&newest));
+        let mut lots = jumps.map(Lots::new);
+        for quarter in 1..=24 {
+            if let Some(lots) = &mut lots {
+                site.worker.clock.jump_to(lots.between(-TWO_MINUTES_MS, TWO_MINUTES_MS));
+                site.reconciler.jump_to(lots.between(-TWO_MINUTES_MS, TWO_MINUTES_MS));
+            }
+            site.run_until(begin.plus(MINUTE.times(15 * quarter)));
+        }
+
+        let off = MINUTE.times(2);
+        let around = |at: TimeMs| at.minus(off)..=at.plus(off).plus(MINUTE);
+        let sent = site.sent_after(&parked, begin);
+        assert_eq!(sent.len(), 1, "{says}");
+        assert!(around(parked_until).contains(&begin.plus(sent[0])), "{says}: {}", sent[0]);
+        assert_eq!((site.record(&parked).state, site.record(&parked).attempts_made), (State::Succeeded, 1));
+
+        let given_up = site.record(&hopeless);
+        assert_eq!(given_up.dead_letter_reason(), Some(DeadLetterReason::HorizonReached), "{says}");
+        assert!(given_up.ended_at.unwrap() <= *around(given_up.horizon_at).end(), "{says}: {given_up:?}");
+        assert!(given_up.attempts_made >= 10, "{says}: {}", given_up.attempts_made);
+        let requests = site.world.ports.recipient.requests();
+        for request in requests.iter().filter(|request| request.delivery_id == hopeless) {
+            assert!(request.at_sender < given_up.horizon_at, "{says}: sent at {}", request.at_sender);
+        }
+
+        let expired = site.record(&lost);
+        assert_eq!((expired.state, expired.attempts_made), (State::Expired, 0), "{says}");
+        assert!(around(deadline).contains(&expired.ended_at.unwrap()), "{says}: {expired:?}");
+        assert!(expired.dlq_told && site.sent_after(&lost, begin).is_empty(), "{says}");
     }
 }
 

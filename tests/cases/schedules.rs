@@ -3,10 +3,12 @@
 use waybill_domain::address::Locality;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::identity::{DeliveryId, DestinationName, EventId, TenantId};
+use waybill_domain::schedule::Window;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file::{self, bundle};
 use waybill_service::ports::Clock as _;
+use waybill_service::schedule::standing::standing;
 use waybill_service::schedule::{Learned, ScheduleLimits, ScheduleReport, Scheduler};
 use waybill_testkit::scripted::Reaction;
 
@@ -31,6 +33,7 @@ catch_up = "7d"
 payload = { tenant = "{tenant}", business_date = "{window}", by = ["{schedule}", 7, 1.5, true] }
 "#;
 
+const HOUR: DurationMs = DurationMs::from_secs(3600);
 const DAY: DurationMs = DurationMs::from_secs(86_400);
 
 fn t(text: &str) -> TimeMs {
@@ -181,6 +184,36 @@ fn the_ledger_is_asked_once_for_each_window_and_process() {
     assert!(tick_with(&world, &learned, none).more, "a window that is new to it");
 }
 
+/// Only asked, never done: what `waybill schedules list` shows.
+#[test]
+fn a_schedule_s_standing_tells_what_was_last_and_what_is_owed() {
+    let world = world();
+    let standing_of = |world: &World, tenant: &str| {
+        let (ledger, schedule) = (&world.ports.ledger, &world.config.schedules[0]);
+        let tenant = TenantId::parse(tenant).unwrap();
+        world.block(standing(ledger, &world.config, schedule, &tenant, world.clock.now())).unwrap()
+    };
+    let days = |windows: &[Window]| -> Vec<String> { windows.iter().map(|w| w.day.to_string()).collect() };
+    let before = standing_of(&world, "acme");
+    assert_eq!((before.before_it_began, days(&before.owed)), (7, vec![]));
+    assert_eq!(before.next.unwrap().window.fires_at, t("2026-08-10T06:30:00Z"));
+    assert_eq!(before.jump.unwrap().window.fires_at, t("2027-03-14T07:00:00Z"), "02:30 does not exist then");
+
+    world.clock.set(t("2026-08-10T07:00:00Z"));
+    tick(&world);
+    world.clock.set(t("2026-08-12T12:00:00Z"));
+    let missed = standing_of(&world, "acme");
+    assert_eq!(days(&missed.owed), ["2026-08-10", "2026-08-11"]);
+    assert_eq!(missed.last.as_ref().map(|(window, record)| (window.day.to_string(), record.is_none())), {
+        Some(("2026-08-11".to_owned(), true))
+    });
+    tick(&world);
+    let caught_up = standing_of(&world, "northwind");
+    assert_eq!((days(&caught_up.owed), caught_up.before_it_began), (vec![], 4));
+    let (_, record) = caught_up.last.unwrap();
+    assert_eq!(record.unwrap().delivery.id, id("northwind", "2026-08-11"));
+}
+
 #[test]
 fn a_payload_that_the_schema_refuses_is_a_dead_letter_and_the_others_go() {
     let mut world = world();
@@ -207,6 +240,63 @@ fn a_changed_payload_does_not_publish_a_window_again() {
     world.config.schedules[0].payload = serde_json::json!({ "other": "{window}" });
     let report = tick(&world);
     assert_eq!((report.published, report.failed), (0, 0));
+}
+
+/// A system in which the nightly schedule has retry rules of its own, and its destination others.
+fn with_policy(text: &str) -> World {
+    let mut world = world();
+    let own = CONFIG.replace("catch_up =", "policy = \"nightly\"\ncatch_up =") + text;
+    let text = bundle(&own, |_| Ok("{}".to_owned())).unwrap();
+    world.config = config_file::parse(&text, Locality::PublicOnly).unwrap();
+    world.config.applied_at = Some(world.clock.now());
+    world.clock.set(t("2026-08-10T06:30:00Z"));
+    world
+}
+
+const NIGHTLY: &str = "[policies.nightly]\nmax_attempts = 3\nbase_delay = \"30s\"\nmax_delay = \"1h\"\n\
+                       horizon = \"20h\"\nminimum_window = \"1m\"\n";
+
+/// Half of 30 s and half of 60 s, where jitter always draws half: no worker uses the destination's rules.
+#[test]
+fn a_schedule_s_policy_counts_for_its_deliveries_and_for_no_others() {
+    let world = with_policy(NIGHTLY);
+    tick(&world);
+    let id = id("acme", "2026-08-09");
+    world.ports.recipient.react(&id, (0..9).map(|_| Reaction::answer(503)));
+    let record = world.ports.ledger.peek(&key("acme", &id)).unwrap();
+    assert_eq!(record.delivery.policy.as_ref().map(|name| name.as_str()), Some("nightly"));
+    assert_eq!((record.attempt_limit, record.horizon_at), (3, world.clock.now().plus(HOUR.times(20))));
+
+    let by_hand = r#"{"event_id":"x","tenant":"acme","type":"a.b","destination":"settlement","payload":{}}"#;
+    let other = world.published(by_hand, []);
+    assert_eq!((world.record(&other).delivery.policy.clone(), world.record(&other).attempt_limit), (None, 7));
+
+    let begin = world.clock.now();
+    world.run_for(HOUR);
+    assert_eq!(world.sent_after_ms(&id, begin), [0, 15_000, 45_000]);
+    let dead = world.ports.ledger.peek(&key("acme", &id)).unwrap();
+    assert_eq!(dead.dead_letter_reason(), Some(DeadLetterReason::AttemptsExhausted));
+}
+
+#[test]
+fn a_redrive_grants_the_budget_that_the_schedule_s_policy_has_by_then() {
+    let mut world = with_policy(NIGHTLY);
+    tick(&world);
+    let id = id("acme", "2026-08-09");
+    world.ports.recipient.react(&id, (0..3).map(|_| Reaction::answer(503)));
+    world.run_for(HOUR);
+    // What counts is the policy of that name as it is configured now; if it is gone, the destination's.
+    for (policies, limit) in [(NIGHTLY.replace('3', "4"), 4), (String::new(), 7)] {
+        let text = CONFIG.to_owned() + &policies;
+        let text = bundle(&text, |_| Ok("{}".to_owned())).unwrap();
+        world.config = config_file::parse(&text, Locality::PublicOnly).unwrap();
+        let dead = world.ports.ledger.peek(&key("acme", &id)).unwrap();
+        let destination = world.config.destination_of(&dead.delivery).unwrap();
+        let (now, look) = (world.clock.now(), world.config.look_rules(DurationMs::from_secs(900)));
+        let released =
+            dead.release("rdr_1".into(), &destination.policy, now, now, &look).unwrap().into_after();
+        assert_eq!((released.attempt_limit, released.attempts_before), (3 + limit, 3));
+    }
 }
 
 #[test]

@@ -100,14 +100,22 @@ fn what_could_never_work_is_refused() {
         ),
         (
             "payload =",
-            "policy = \"default\"\npayload =",
-            "line 11: schedules.nightly.policy: is known, but not built in this version (one of cron, timezone, \
-             window, tenants, destination, type, event_id, catch_up, payload)"
-                .to_owned(),
+            "policy = \"slow\"\npayload =",
+            "line 11: schedules.nightly.policy: no policy is named \"slow\" (one of default)".to_owned(),
         ),
     ] {
         assert_eq!(faults(&with(from, to)), [fault], "{to}");
     }
+}
+
+#[test]
+fn a_schedule_may_have_retry_rules_of_its_own() {
+    let text = with("cron =", "policy = \"nightly\"\ncron =") + "[policies.nightly]\nmax_attempts = 6\n";
+    let config = read(&text);
+    let policy = config.schedules[0].policy.clone().unwrap();
+    assert_eq!((policy.as_str(), config.policies[&policy].max_attempts), ("nightly", 6));
+    assert_eq!(config.destinations[&config.schedules[0].destination].policy.max_attempts, 7);
+    assert_eq!(read(&with("cron =", "policy = \"default\"\ncron =")).policies.len(), 1);
 }
 
 #[test]

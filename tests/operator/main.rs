@@ -10,5 +10,6 @@ mod judging;
 mod publishing;
 mod redrive;
 mod revisions;
+mod schedules;
 mod sweep;
 mod world;

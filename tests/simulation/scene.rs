@@ -44,6 +44,7 @@ impl Scene {
             scope: None,
             deadline: None,
             not_before: None,
+            policy: None,
             payload_version: None,
             content_type: "application/json".to_owned(),
             payload: Bytes::from_static(br#"{"amount": 1}"#),

@@ -53,6 +53,7 @@ pub(crate) fn delivery(deadline: Option<TimeMs>) -> Delivery {
         first_queued_at: T0,
         not_before: None,
         deadline,
+        policy: None,
     }
 }
 

@@ -1,5 +1,8 @@
 //! Schedules where the clocks on the wall jump: each business day is closed once, and none is lost.
 
+use waybill_domain::schedule::{Clocks, Timing};
+use waybill_domain::time::TimeMs;
+
 use crate::schedules::check;
 
 #[test]
@@ -123,4 +126,66 @@ fn a_zone_that_falls_back_over_midnight_closes_a_day_only_once_it_is_over() {
         "2026-04-06T12:00:00Z",
         &[("2026-04-04", "2026-04-05T04:00:00Z", 1500), ("2026-04-05", "2026-04-06T04:00:00Z", 1440)],
     );
+}
+
+#[test]
+fn what_comes_next_says_what_the_clocks_do_then() {
+    use Clocks::{Repeat, Show, Skip};
+    type Row<'a> = (&'a str, &'a str, Clocks);
+    let rows: [(&str, &str, &str, &[Row<'_>]); 5] = [
+        (
+            "30 2 * * *",
+            "America/New_York",
+            "2026-03-07T07:30:00Z",
+            &[("2026-03-07", "2026-03-08T07:00:00Z", Skip), ("2026-03-08", "2026-03-09T06:30:00Z", Show)],
+        ),
+        (
+            "30 1 * * *",
+            "America/New_York",
+            "2026-11-01T05:29:59.999Z",
+            &[("2026-10-31", "2026-11-01T05:30:00Z", Repeat), ("2026-11-01", "2026-11-02T06:30:00Z", Show)],
+        ),
+        // The second time that a clock shows it, it has fired.
+        (
+            "30 1 * * *",
+            "America/New_York",
+            "2026-11-01T05:30:00Z",
+            &[("2026-11-01", "2026-11-02T06:30:00Z", Show)],
+        ),
+        (
+            "15 2 * * *",
+            "Australia/Lord_Howe",
+            "2026-10-03T00:00:00Z",
+            &[("2026-10-03", "2026-10-03T15:30:00Z", Skip), ("2026-10-04", "2026-10-04T15:15:00Z", Show)],
+        ),
+        ("0 0 29 2 *", "UTC", "2026-08-10T06:00:00Z", &[("2028-02-28", "2028-02-29T00:00:00Z", Show)]),
+    ];
+    for (cron, zone, now, expected) in rows {
+        let timing = Timing::parse(cron, zone).unwrap();
+        let now = TimeMs::parse("now", now).unwrap();
+        let found: Vec<_> = timing.coming(now, 366 * 8).take(expected.len()).collect();
+        let found: Vec<_> =
+            found.iter().map(|c| (c.window.day.to_string(), c.window.fires_at, c.clocks)).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(day, at, clocks)| ((*day).to_owned(), TimeMs::parse("at", at).unwrap(), *clocks))
+            .collect();
+        assert_eq!(found, expected, "{cron} in {zone}");
+    }
+}
+
+#[test]
+fn what_comes_is_what_will_have_been_fired_for() {
+    for zone in
+        ["America/New_York", "Europe/London", "Australia/Sydney", "Australia/Lord_Howe", "Pacific/Apia"]
+    {
+        for from in ["2011-12-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-10-01T00:00:00Z"] {
+            let timing = Timing::parse("30 2 * * *", zone).unwrap();
+            let from = TimeMs::parse("from", from).unwrap();
+            let to = from.plus(waybill_domain::time::DurationMs::from_secs(60 * 86_400));
+            let coming = timing.coming(from, 62).map(|coming| coming.window);
+            let coming: Vec<_> = coming.take_while(|window| window.fires_at <= to).collect();
+            assert_eq!(coming, timing.closed_windows(to.since(from), to), "{zone}");
+        }
+    }
 }

@@ -60,8 +60,8 @@ async fn gathered(office: &impl Office, reads_across: bool, record: &Record) -> 
 pub(super) fn replay(config: &Config, record: &Record, now: TimeMs) -> Option<Fate> {
     record.dead_letter_reason()?;
     let delivery = &record.delivery;
-    let destination = config.destination(&delivery.destination, &delivery.tenant).map(AsRef::as_ref);
+    let destination = config.destination_of(delivery);
     let reviews = Reviews::default();
     let bench = Bench { reviews: &reviews, max_redrives: config.system.max_redrives, now };
-    Some(judge(record, destination, bench))
+    Some(judge(record, destination.as_deref(), bench))
 }

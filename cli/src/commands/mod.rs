@@ -19,6 +19,7 @@ pub(crate) mod publish;
 mod probe;
 mod redrive;
 mod revisions;
+mod schedules;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -76,6 +77,9 @@ enum Command {
     /// Look at the recipients
     #[command(subcommand)]
     Destinations(destinations::Command),
+    /// Look at what the calendar publishes: what is next, what was last, what is owed
+    #[command(subcommand)]
+    Schedules(schedules::Command),
     /// Ask a recipient with signed test events whether it does what it should
     Probe(probe::Arguments),
     /// Who did what, when and why
@@ -124,6 +128,7 @@ impl CommandLine {
                 Command::Redrive(command) => redrive::run(&globals, command).await,
                 Command::Hold(command) => holds::run(&globals, command).await,
                 Command::Destinations(command) => destinations::run(&globals, command).await,
+                Command::Schedules(command) => schedules::run(&globals, command).await,
                 Command::Probe(arguments) => probe::run(&globals, arguments).await,
                 Command::Audit(command) => audit::run(&globals, command).await,
                 Command::Capacity(arguments) => capacity::run(&globals, &arguments),

@@ -15,6 +15,7 @@ use waybill_service::config_file::{self, Rules, SecretStores};
 use waybill_service::office::{Office, Revisions};
 use waybill_service::operators::authority_of;
 use waybill_service::ports::PortResult;
+use waybill_service::schedule::history::dated;
 use waybill_system::{SystemClock, SystemDice};
 
 use super::Globals;
@@ -210,16 +211,15 @@ fn named(said: Option<&str>) -> Result<String, InvalidField> {
 /// The configuration in force. Nothing is sent from here: any address will do.
 async fn in_force(office: &impl Revisions, secrets: SecretStores) -> Result<Option<Config>, Failure> {
     let Some(revision) = office.in_force().await? else { return Ok(None) };
-    let revision = revision.revision;
-    let document = office.document(&revision).await?.ok_or_else(|| {
-        Failure::failed(format!("the configuration {revision} is in force, and its document is missing"))
+    let name = &revision.revision;
+    let document = office.document(name).await?.ok_or_else(|| {
+        Failure::failed(format!("the configuration {name} is in force, and its document is missing"))
     })?;
     let rules = Rules { locality: Locality::AllowLocal, secrets, worker_runs: None };
-    config_file::parse(&document, rules).map(Some).map_err(|faults| {
+    config_file::parse(&document, rules).map(|config| Some(dated(config, &revision))).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        let sentence = format!(
-            "the configuration {revision} is in force, and this version of waybill finds fault with it"
-        );
+        let sentence =
+            format!("the configuration {name} is in force, and this version of waybill finds fault with it");
         Failure::failed(format!("{sentence}: {}", faults.join("; ")))
     })
 }

@@ -28,7 +28,8 @@ pub(crate) fn summary(file: &Path, config: &Config) -> String {
     }
     for schedule in &config.schedules {
         let (name, timing, tenants) = (&schedule.name, &schedule.timing, list(&schedule.tenants));
-        lines.push(format!("schedule {name}: {timing}, for {tenants} to {}", schedule.destination));
+        let policy = schedule.policy.as_ref().map_or_else(String::new, |name| format!(", policy {name}"));
+        lines.push(format!("schedule {name}: {timing}, for {tenants} to {}{policy}", schedule.destination));
     }
     lines.join("\n")
 }

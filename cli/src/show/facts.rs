@@ -47,6 +47,7 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
         "deadline": delivery.deadline.map(time),
         "horizon_at": time(record.horizon_at),
         "ended_at": record.ended_at.map(time),
+        "policy": delivery.policy.as_ref().map(|policy| policy.as_str()),
         "attempts_made": record.attempts_made,
         "attempt_limit": record.attempt_limit,
         "redrives": record.redrives,

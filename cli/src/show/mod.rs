@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod revisions;
 pub(crate) mod runs;
+pub(crate) mod schedules;
 pub(crate) mod table;
 pub(crate) mod timeline;
 

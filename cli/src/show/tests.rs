@@ -60,6 +60,7 @@ fn record(deadline: Option<TimeMs>) -> Record {
         first_queued_at: T0,
         not_before: None,
         deadline,
+        policy: None,
     };
     Record::new(delivery, &Policy::default(), ConfigRevision::parse("file-1").unwrap(), &terms().look)
 }

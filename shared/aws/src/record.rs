@@ -25,7 +25,7 @@ pub(crate) const STATE: &str = "state";
 pub(crate) const REVISION: &str = "revision";
 
 /// Names and what they are shortened to. Append only: what is stored is read by this list.
-const SHORT: [(&str, &str); 46] = [
+const SHORT: [(&str, &str); 47] = [
     ("delivery", "d"),
     ("event_id", "ei"),
     ("event_type", "et"),
@@ -72,6 +72,7 @@ const SHORT: [(&str, &str); 46] = [
     ("verdict", "vd"),
     ("note", "nt"),
     ("status", "ss"),
+    ("policy", "po"),
 ];
 
 /// The keys of an index for a record, or that it does not stand there.

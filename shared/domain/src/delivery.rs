@@ -16,7 +16,7 @@ use crate::fault::InvalidField;
 use crate::hold::Held;
 use crate::identity::{
     AttemptNumber, ConfigRevision, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId,
-    Scope, TenantId, WriteToken,
+    PolicyName, Scope, TenantId, WriteToken,
 };
 use crate::order::OrderId;
 use crate::outcome::Failure;
@@ -45,6 +45,10 @@ pub struct Delivery {
     pub not_before: Option<TimeMs>,
     /// Nothing is sent from this on. Business; never recomputed.
     pub deadline: Option<TimeMs>,
+    /// Whose retry rules count for it, where they are not its destination's: its schedule said so. Older
+    /// records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyName>,
 }
 
 impl Delivery {

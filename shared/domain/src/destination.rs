@@ -49,6 +49,11 @@ pub struct Destination {
 }
 
 impl Destination {
+    /// The same under other retry rules.
+    pub fn under(&self, policy: Policy) -> Self {
+        Self { policy, ..self.clone() }
+    }
+
     /// Whether `tenant` may send to it.
     pub fn serves(&self, tenant: &TenantId) -> bool {
         self.tenants.contains(tenant)

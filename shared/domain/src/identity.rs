@@ -69,6 +69,12 @@ text_newtype!(
     name
 );
 text_newtype!(
+    /// Retry rules, by their name in the configuration: 1 to 64 of `A-Z a-z 0-9 . _ -`.
+    PolicyName,
+    "policy",
+    name
+);
+text_newtype!(
     /// The producer's own identifier of an event: 1 to 256 bytes of UTF-8 without control
     /// characters. Compared byte by byte: no Unicode normalisation.
     EventId,

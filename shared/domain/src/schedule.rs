@@ -58,6 +58,26 @@ pub struct Window {
     pub fires_at: TimeMs,
 }
 
+/// A window that a schedule will fire for, and what the clocks on the wall do then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coming {
+    /// The window.
+    pub window: Window,
+    /// Whether the time at which it is to fire exists.
+    pub clocks: Clocks,
+}
+
+/// What the clocks of a zone do at a time of day that a pattern names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clocks {
+    /// They show it once.
+    Show,
+    /// They skip it: the schedule fires right after the gap.
+    Skip,
+    /// They show it twice: the schedule fires at the first.
+    Repeat,
+}
+
 /// A date of the calendar, printed as `2026-08-09`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BusinessDay(Date);
@@ -104,13 +124,26 @@ impl Timing {
         windows
     }
 
+    /// What it will fire for after `now`, the soonest first, in the `days` to come.
+    pub fn coming(&self, now: TimeMs, days: usize) -> impl Iterator<Item = Coming> {
+        // A day earlier: a gap may move a firing past midnight.
+        let first = self.zone.date(now).and_then(|day| day.yesterday().ok());
+        let dates = std::iter::successors(first, |day| day.tomorrow().ok()).take(days.saturating_add(2));
+        dates.filter_map(|today| self.closed_on(today)).filter(move |coming| coming.window.fires_at > now)
+    }
+
     /// The window that the firing of `today`, by the wall clock, closes.
     fn window_closed_on(&self, today: Date) -> Option<Window> {
+        self.closed_on(today).map(|coming| coming.window)
+    }
+
+    fn closed_on(&self, today: Date) -> Option<Coming> {
         let at = self.cron.first_on(today)?;
-        let fires_at = self.zone.instant(today, at)?;
+        let (fires_at, clocks) = self.zone.shown(today, at)?;
         let day = today.yesterday().ok()?;
         let (from, to) = (self.zone.begin(day)?, self.zone.begin(today)?);
-        (from < to).then_some(Window { day: BusinessDay(day), from, to, fires_at })
+        let window = Window { day: BusinessDay(day), from, to, fires_at };
+        (from < to).then_some(Coming { window, clocks })
     }
 }
 
@@ -188,18 +221,23 @@ impl Zone {
 
     /// When a wall clock shows this: the first time, or, if never, the moment right after the gap.
     fn instant(&self, date: Date, time: Time) -> Option<TimeMs> {
+        self.shown(date, time).map(|(at, _)| at)
+    }
+
+    /// The same, and how often it does.
+    fn shown(&self, date: Date, time: Time) -> Option<(TimeMs, Clocks)> {
         let wall = date.to_datetime(time);
-        let at = match self.0.to_ambiguous_timestamp(wall).offset() {
-            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(wall).ok()?,
-            AmbiguousOffset::Fold { before, .. } => before.to_timestamp(wall).ok()?,
+        let (at, clocks) = match self.0.to_ambiguous_timestamp(wall).offset() {
+            AmbiguousOffset::Unambiguous { offset } => (offset.to_timestamp(wall).ok()?, Clocks::Show),
+            AmbiguousOffset::Fold { before, .. } => (before.to_timestamp(wall).ok()?, Clocks::Repeat),
             // By the offset that held before the gap, the wall time lies behind its end.
             AmbiguousOffset::Gap { before, .. } => {
                 let inside =
                     before.to_timestamp(wall).ok()?.checked_add(SignedDuration::from_nanos(1)).ok()?;
-                self.0.preceding(inside).next()?.timestamp()
+                (self.0.preceding(inside).next()?.timestamp(), Clocks::Skip)
             }
         };
-        Some(TimeMs::from_unix_ms(at.as_millisecond()))
+        Some((TimeMs::from_unix_ms(at.as_millisecond()), clocks))
     }
 }
 

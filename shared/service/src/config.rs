@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use waybill_domain::authority::Authority;
+use waybill_domain::delivery::Delivery;
 use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::hold::HoldRule;
-use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, TenantId};
+use waybill_domain::identity::{ConfigRevision, DestinationName, EventType, PolicyName, TenantId};
+use waybill_domain::policy::Policy;
 use waybill_domain::repair::LookRules;
-use waybill_domain::schedule::{BusinessDay, Timing};
+use waybill_domain::schedule::{BusinessDay, Timing, Window};
 use waybill_domain::source::Source;
 use waybill_domain::time::{DurationMs, TimeMs};
 
@@ -23,6 +25,8 @@ pub struct Config {
     pub revision: ConfigRevision,
     /// The recipients.
     pub destinations: BTreeMap<DestinationName, Arc<Destination>>,
+    /// Retry rules by name, for deliveries that have some of their own.
+    pub policies: BTreeMap<PolicyName, Policy>,
     /// Which payloads a destination takes, where it says so.
     pub schemas: BTreeMap<DestinationName, Arc<PayloadSchema>>,
     /// The destinations that metrics name; all others share one label.
@@ -74,6 +78,9 @@ pub struct Schedule {
     pub event_type: EventType,
     /// Under which event ID.
     pub event_id: EventIdTemplate,
+    /// Under which retry rules; its destination's where it names none. They are those of this name at the
+    /// time that they are asked for.
+    pub policy: Option<PolicyName>,
     /// The payload, with `{schedule}`, `{tenant}` and `{window}` in its texts to be filled in.
     pub payload: serde_json::Value,
     /// How long ago a missed window may have been fired for.
@@ -82,6 +89,26 @@ pub struct Schedule {
     /// what fired before is not owed. Empty where only the configuration as a whole is known to have been
     /// applied.
     pub since: BTreeMap<TenantId, TimeMs>,
+    /// The event IDs that it had before for a tenant: what is owed from then is owed under these.
+    pub former: BTreeMap<TenantId, Vec<FormerIds>>,
+}
+
+/// Event IDs that a schedule had for a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FormerIds {
+    /// Their template.
+    pub event_id: EventIdTemplate,
+    /// What fired after this, ...
+    pub since: TimeMs,
+    /// ... and not after this, may be owed under them.
+    pub until: TimeMs,
+}
+
+impl FormerIds {
+    /// Whether they were the schedule's when it fired for this window.
+    pub fn cover(&self, window: &Window) -> bool {
+        self.since < window.fires_at && window.fires_at <= self.until
+    }
 }
 
 impl Schedule {
@@ -96,6 +123,7 @@ impl Schedule {
             scope: None,
             deadline: None,
             not_before: None,
+            policy: self.policy.clone(),
             payload_version: None,
             content_type: "application/json".to_owned(),
             payload: filled(&self.payload, &fill).to_string().into(),
@@ -147,6 +175,14 @@ impl Config {
     /// The destination of this name, if it serves the tenant.
     pub fn destination(&self, name: &DestinationName, tenant: &TenantId) -> Option<&Arc<Destination>> {
         self.destinations.get(name).filter(|destination| destination.serves(tenant))
+    }
+
+    /// The destination of a delivery as it counts for that delivery: under the delivery's own retry rules,
+    /// where it has some and they are still configured.
+    pub fn destination_of(&self, delivery: &Delivery) -> Option<Arc<Destination>> {
+        let destination = self.destination(&delivery.destination, &delivery.tenant)?;
+        let own = delivery.policy.as_ref().and_then(|name| self.policies.get(name));
+        Some(own.map_or_else(|| destination.clone(), |policy| Arc::new(destination.under(*policy))))
     }
 
     /// Every destination of the tenant that subscribes to the type, by name.

@@ -136,7 +136,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
 
     async fn round(&self, errand: Errand<'_>, record: &Record, time_left: DurationMs) -> PortResult<Round> {
         let Errand { config, message_id, wakeup, .. } = errand;
-        let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+        let destination = config.destination_of(&record.delivery);
+        let destination = destination.as_ref();
         let scene = Scene {
             destination: destination.map(Arc::as_ref),
             holds: &config.holds,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::{DestinationName, EventId, EventType, Scope, TenantId};
+use waybill_domain::identity::{DestinationName, EventId, EventType, PolicyName, Scope, TenantId};
 use waybill_domain::time::TimeMs;
 
 /// The largest payload: 4 MiB.
@@ -38,6 +38,8 @@ pub struct Event {
     pub deadline: Option<TimeMs>,
     /// Before which nothing is sent.
     pub not_before: Option<TimeMs>,
+    /// Whose retry rules count, where they are not its destination's: a schedule's say. A producer has none.
+    pub policy: Option<PolicyName>,
     /// The producer's version of its payload.
     pub payload_version: Option<u32>,
     /// What the recipient is told that the payload is.
@@ -101,6 +103,7 @@ impl Event {
             scope: text("scope", written.scope)?.map(Scope::parse).transpose()?,
             deadline: time("deadline", written.deadline)?,
             not_before: time("not_before", written.not_before)?,
+            policy: None,
             payload_version: version(written.payload_version)?,
             content_type,
             payload,

@@ -104,6 +104,20 @@ pub struct Revision {
     /// When each of its schedules came into force for a tenant, and stayed (`name:tenant`).
     #[serde(default)]
     pub schedules: BTreeMap<String, TimeMs>,
+    /// What these had for event IDs before, for as long as a window of then may be owed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub former: BTreeMap<String, Vec<Former>>,
+}
+
+/// An event ID's template that a schedule had for a tenant, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Former {
+    /// The template.
+    pub event_id: String,
+    /// From when on it was in force.
+    pub since: TimeMs,
+    /// When another one came into force.
+    pub until: TimeMs,
 }
 
 /// The history of the configuration.

@@ -120,7 +120,8 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
                 _ => Record::new,
             };
             let delivery = delivery_of(&event, &payload, to, now);
-            records.push(new(delivery, &to.policy, config.revision.clone(), &look));
+            let policy = config.destination_of(&delivery).map_or(to.policy, |to| to.policy);
+            records.push(new(delivery, &policy, config.revision.clone(), &look));
             if let Some(fault) = fault {
                 notes::payload_refused(&event, &to.name, &fault);
                 refused = refused.or(Some((to.name.clone(), fault)));
@@ -268,6 +269,7 @@ fn delivery_of(event: &Event, payload: &PayloadFacts, destination: &Destination,
         first_queued_at: now,
         not_before: event.not_before,
         deadline: event.deadline,
+        policy: event.policy.clone(),
     }
 }
 

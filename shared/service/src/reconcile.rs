@@ -226,6 +226,6 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 }
 
 pub(crate) fn minimum_window(config: &Config, record: &Record) -> DurationMs {
-    let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+    let destination = config.destination_of(&record.delivery);
     destination.map_or(DurationMs::ZERO, |destination| destination.policy.minimum_window)
 }

@@ -9,12 +9,12 @@ use waybill_domain::audit::{Act, Draft, Entry};
 use waybill_domain::authority::Book;
 use waybill_domain::identity::ConfigRevision;
 use waybill_domain::order::Signed;
-use waybill_domain::time::TimeMs;
 
 use crate::acts::{ActError, Desk, noted};
 use crate::config_file::{self, ConfigFault, Rules};
 use crate::office::{Entered, Office, Revision, Revisions};
 use crate::ports::{Clock, Dice, PortError};
+use crate::schedule::history;
 
 /// Why a configuration was not put in force.
 #[derive(Debug, Error)]
@@ -102,10 +102,12 @@ impl<O: Office + Revisions, C: Clock, D: Dice> Desk<'_, O, C, D> {
                 return Ok(Installed { revision, diff, already: true });
             }
             let signed = self.sign(by, why);
+            let since = history::of(document, &old, before.as_ref(), signed.at);
             let revision = Revision {
                 number: before.as_ref().map_or(1, |before| before.number + 1),
                 revision: config.revision.clone(),
-                schedules: schedules(document, &old, before.as_ref(), signed.at),
+                schedules: since.since,
+                former: since.former,
                 signed,
             };
             let draft = draft(&revision, before.as_ref(), act, &diff);
@@ -143,39 +145,6 @@ fn draft(revision: &Revision, before: Option<&Revision>, act: Act, diff: &[Diffe
 
 /// How many differences an audit entry lists.
 const MOST_IN_AUDIT: usize = 100;
-
-/// Since when each schedule of a document is in force for each of its tenants: without a gap, and with the
-/// same event ID and destination, as another makes other deliveries, of which none was ever owed.
-fn schedules(document: &str, old: &str, before: Option<&Revision>, now: TimeMs) -> BTreeMap<String, TimeMs> {
-    let (was, is) = (jobs(old), jobs(document));
-    let since = |(key, job): (String, String)| {
-        let known =
-            before.and_then(|before| before.schedules.get(&key)).filter(|_| was.get(&key) == Some(&job));
-        let at = known.copied().unwrap_or(now);
-        (key, at)
-    };
-    is.into_iter().map(since).collect()
-}
-
-/// The jobs of a document: which deliveries a schedule makes for a tenant.
-fn jobs(document: &str) -> BTreeMap<String, String> {
-    let table = document.parse::<toml::Table>().unwrap_or_default();
-    let mut jobs = BTreeMap::new();
-    for (name, schedule) in table.get("schedules").and_then(toml::Value::as_table).into_iter().flatten() {
-        let setting = |key: &str| schedule.get(key).map(ToString::to_string).unwrap_or_default();
-        let job = format!("{} {}", setting("event_id"), setting("destination"));
-        let tenants = schedule.get("tenants").and_then(toml::Value::as_array).into_iter().flatten();
-        for tenant in tenants.filter_map(toml::Value::as_str) {
-            jobs.insert(schedule_key(name, tenant), job.clone());
-        }
-    }
-    jobs
-}
-
-/// How a revision names a schedule's tenant.
-pub(crate) fn schedule_key(name: &str, tenant: &str) -> String {
-    format!("{name}:{tenant}")
-}
 
 /// Setting by setting, what differs between two documents. What cannot be read has no settings.
 pub fn differences(before: &str, after: &str) -> Vec<Difference> {

@@ -3,15 +3,20 @@
 //! What is due follows from the configuration and the time; what was done is asked of the ledger, never of
 //! a history of triggers. So a trigger that comes late, twice or never changes nothing but when.
 
+pub mod history;
+pub mod standing;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use waybill_domain::delivery::State;
+use waybill_domain::event_template::EventIdTemplate;
 use waybill_domain::identity::{DeliveryId, DeliveryKey, TenantId};
-use waybill_domain::schedule::{Window, owed};
+use waybill_domain::schedule::{self as domain, Window};
 use waybill_domain::time::TimeMs;
 
 use crate::config::{Config, Schedule};
+use crate::event::Event;
 use crate::ports::{Clock, Ledger, PortResult, Queue};
 use crate::publish::{PublishError, Publisher};
 
@@ -123,30 +128,45 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
         let mut known = Vec::with_capacity(windows.len());
         for window in windows {
             let key = key_of(schedule, tenant, window);
-            let is_published = match tick.before.get(&key).copied() {
-                Some(is_published) => is_published,
-                None if self.is_over(tick, tick.questions, tick.limits.questions) => return Ok(()),
-                None => {
-                    tick.questions += 1;
-                    self.ledger.load(&key).await?.is_some()
-                }
-            };
+            let Some(is_published) = self.is_published(tick, &key).await? else { return Ok(()) };
             known.push((*window, is_published));
-            tick.learned.insert(key, is_published);
         }
-        for window in owed(&known, schedule.since.get(tenant).copied(), tick.config.applied_at) {
-            let key = key_of(schedule, tenant, &window);
+        let mut owed: Vec<(Window, &EventIdTemplate)> = Vec::new();
+        for (window, ids) in under_former_ids(schedule, tenant, &known) {
+            let key = key_under(ids, schedule, tenant, &window);
+            let Some(is_published) = self.is_published(tick, &key).await? else { return Ok(()) };
+            owed.extend((!is_published).then_some((window, ids)));
+        }
+        let now_owed = domain::owed(&known, schedule.since.get(tenant).copied(), tick.config.applied_at);
+        owed.extend(now_owed.into_iter().map(|window| (window, &schedule.event_id)));
+        for (window, ids) in owed {
+            let key = key_under(ids, schedule, tenant, &window);
             // Until it is published, nothing is learned of it.
             tick.learned.remove(&key);
             let done = tick.report.published + tick.report.refused;
             if self.is_over(tick, done, tick.limits.publishes) {
                 continue;
             }
-            if self.publish(tick, schedule, tenant, &window).await? {
+            if self.publish(tick, schedule, tenant, &window, ids).await? {
                 tick.learned.insert(key, true);
             }
         }
         Ok(())
+    }
+
+    /// Whether the ledger has this delivery, as far as the process knows, or else as the ledger says; `None`
+    /// where no more is to be asked.
+    async fn is_published(&self, tick: &mut Tick<'_>, key: &DeliveryKey) -> PortResult<Option<bool>> {
+        let is_published = match tick.before.get(key).copied() {
+            Some(is_published) => is_published,
+            None if self.is_over(tick, tick.questions, tick.limits.questions) => return Ok(None),
+            None => {
+                tick.questions += 1;
+                self.ledger.load(key).await?.is_some()
+            }
+        };
+        tick.learned.insert(key.clone(), is_published);
+        Ok(Some(is_published))
     }
 
     /// Publishes one window; whether it has its delivery now.
@@ -156,10 +176,11 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
         schedule: &Schedule,
         tenant: &TenantId,
         window: &Window,
+        ids: &EventIdTemplate,
     ) -> PortResult<bool> {
         let Self { ledger, queue, clock } = *self;
-        let event = schedule.event(tenant, window.day);
-        let event_id = event.event_id.clone();
+        let event_id = ids.fill(tenant, window.day);
+        let event = Event { event_id: event_id.clone(), ..schedule.event(tenant, window.day) };
         let published = Publisher { ledger, queue, clock }.publish_unattended(tick.config, event).await;
         match published {
             Ok(deliveries) => {
@@ -193,8 +214,27 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
     }
 }
 
+/// Windows that have no delivery under the event IDs of now, and may be owed under those of then.
+fn under_former_ids<'a>(
+    schedule: &'a Schedule,
+    tenant: &TenantId,
+    known: &[(Window, bool)],
+) -> Vec<(Window, &'a EventIdTemplate)> {
+    let former = schedule.former.get(tenant).map(Vec::as_slice).unwrap_or_default();
+    let without = known.iter().filter(|(_, is_published)| !is_published);
+    let then = without.filter_map(|(window, _)| {
+        let ids = former.iter().find(|former| former.cover(window))?;
+        Some((*window, &ids.event_id))
+    });
+    then.collect()
+}
+
 fn key_of(schedule: &Schedule, tenant: &TenantId, window: &Window) -> DeliveryKey {
-    let event_id = schedule.event_id.fill(tenant, window.day);
+    key_under(&schedule.event_id, schedule, tenant, window)
+}
+
+fn key_under(ids: &EventIdTemplate, schedule: &Schedule, tenant: &TenantId, window: &Window) -> DeliveryKey {
+    let event_id = ids.fill(tenant, window.day);
     let delivery_id = DeliveryId::derive(tenant, &event_id, &schedule.destination);
     DeliveryKey { tenant: tenant.clone(), delivery_id }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use futures::lock::Mutex;
 use thiserror::Error;
 use waybill_domain::hold::HoldRule;
-use waybill_domain::identity::TenantId;
 use waybill_domain::order::Order;
 use waybill_domain::time::{DurationMs, TimeMs};
 
@@ -18,7 +17,7 @@ use crate::config::Config;
 use crate::config_file::{self, ConfigFault, Rules};
 use crate::office::{Office, Revision, Revisions};
 use crate::ports::{Clock, PortError};
-use crate::revisions::schedule_key;
+use crate::schedule::history::dated;
 
 /// The longest time for which a process may hold what it read: a hold or a stop bites within it.
 pub const LONGEST_HOLD: DurationMs = DurationMs::from_secs(10);
@@ -159,17 +158,9 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             let cause = format!("the configuration {name} is in force, and its document is missing").into();
             PortError::NeedsPerson { port: "ledger", cause }
         })?;
-        let mut config = config_file::parse(&document, self.rules)
+        let config = config_file::parse(&document, self.rules)
             .map_err(|faults| ConfigError::Faulty { revision: name, faults })?;
-        config.applied_at = Some(revision.signed.at);
-        for schedule in &mut config.schedules {
-            let since = |tenant: &TenantId| {
-                let at = revision.schedules.get(&schedule_key(&schedule.name, tenant.as_str()))?;
-                Some((tenant.clone(), *at))
-            };
-            schedule.since = schedule.tenants.iter().filter_map(since).collect();
-        }
-        Ok(config)
+        Ok(dated(config, revision))
     }
 }
 

@@ -138,11 +138,12 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     let operators = root.tables("operators").iter().filter_map(operators::read).collect();
     let event_types = event_types::read(root);
     let system = root.get("system").as_ref().and_then(system::read).unwrap_or_default();
-    let schedules = schedules::read(root, &destinations, &event_types);
+    let schedules = schedules::read(root, &destinations, &policies, &event_types);
     let revision = ConfigRevision::parse(revision).ok()?;
     Some(Config {
         revision,
         destinations,
+        policies: policies::by_name(policies),
         schemas,
         measured,
         producers,

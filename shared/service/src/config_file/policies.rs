@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::DestinationName;
+use waybill_domain::identity::PolicyName;
 use waybill_domain::policy::{Backoff, Policy, PolicyTerms};
 use waybill_domain::time::DurationMs;
 
@@ -24,8 +24,7 @@ pub(super) type Policies = BTreeMap<String, Policy>;
 pub(super) fn read(root: &Section<'_, '_>) -> Policies {
     let mut policies = Policies::from([(DEFAULT.to_owned(), Policy::default())]);
     for entry in root.tables("policies") {
-        // Policies and destinations are named by the same rule.
-        let name = entry.parsed_name(|name| DestinationName::parse(name));
+        let name = entry.parsed_name(|name| PolicyName::parse(name));
         let policy = entry.as_section(&KEYS).and_then(|section| read_one(&section));
         if name.is_some() {
             policies.insert(entry.name().to_owned(), policy.unwrap_or_default());
@@ -76,7 +75,12 @@ fn check_order(section: &Section<'_, '_>, backoff: &Backoff) -> bool {
     false
 }
 
-/// The policy that a destination names.
+/// The policies as deliveries name theirs.
+pub(super) fn by_name(policies: Policies) -> BTreeMap<PolicyName, Policy> {
+    policies.into_iter().filter_map(|(name, policy)| Some((PolicyName::parse(name).ok()?, policy))).collect()
+}
+
+/// The policy that a destination or a schedule names.
 pub(super) fn named(entry: &Entry<'_, '_>, policies: &Policies) -> Option<Policy> {
     let name = entry.as_text()?;
     let found = policies.get(name).copied();

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use waybill_domain::destination::{Destination, EventPattern};
 use waybill_domain::event_template::{self, EventIdTemplate};
 use waybill_domain::fault::InvalidField;
-use waybill_domain::identity::{DestinationName, EventType, TenantId};
+use waybill_domain::identity::{DestinationName, EventType, PolicyName, TenantId};
 use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing};
 use waybill_domain::time::DurationMs;
 
 use super::destinations::tenants;
 use super::json;
+use super::policies::{self, Policies};
 use super::reader::{Entry, Keys, Section};
 use crate::config::{EventTypeRules, Schedule};
 
@@ -26,9 +27,10 @@ const KEYS: Keys = Keys {
         "type",
         "event_id",
         "catch_up",
+        "policy",
         "payload",
     ],
-    later: &["policy"],
+    later: &[],
 };
 
 const CRON_RULE: &str = "minute, hour, day of month, month, day of week, such as \"30 2 * * *\"";
@@ -46,11 +48,12 @@ type Destinations = BTreeMap<DestinationName, Arc<Destination>>;
 pub(super) fn read(
     root: &Section<'_, '_>,
     destinations: &Destinations,
+    policies: &Policies,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Vec<Schedule> {
     let mut schedules: Vec<Schedule> = Vec::new();
     for entry in root.tables("schedules") {
-        let Some(schedule) = read_one(&entry, destinations, event_types) else { continue };
+        let Some(schedule) = read_one(&entry, destinations, policies, event_types) else { continue };
         for other in &schedules {
             refuse_collision(&entry, &schedule, other);
         }
@@ -63,6 +66,7 @@ pub(super) fn read(
 fn read_one(
     entry: &Entry<'_, '_>,
     destinations: &Destinations,
+    policies: &Policies,
     event_types: &[(EventPattern, EventTypeRules)],
 ) -> Option<Schedule> {
     // Schedules and destinations are named by the same rule.
@@ -94,6 +98,12 @@ fn read_one(
     };
     let mut catch_up = USUAL_CATCH_UP;
     let sound = section.set("catch_up", &mut catch_up, |entry| entry.parsed(span));
+    let mut policy = None;
+    let sound = sound
+        & section.set("policy", &mut policy, |entry| {
+            policies::named(entry, policies)?;
+            Some(Some(entry.parsed(|_, name| PolicyName::parse(name))?))
+        });
     let payload = section
         .require("payload", "a table, or any value that JSON has")
         .and_then(|entry| json::read(&entry));
@@ -104,9 +114,11 @@ fn read_one(
         destination: destination?,
         event_type: event_type?,
         event_id: event_id?,
+        policy,
         payload: payload.filter(|_| sound)?,
         catch_up,
         since: BTreeMap::new(),
+        former: BTreeMap::new(),
     })
 }
 

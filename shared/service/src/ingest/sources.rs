@@ -60,6 +60,7 @@ fn event(source: &Source, headers: &Headers, content_type: String, payload: Byte
         scope: facts.scope,
         deadline: facts.deadline,
         not_before: None,
+        policy: None,
         payload_version: source.payload_version,
         content_type,
         payload,

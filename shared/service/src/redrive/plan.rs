@@ -2,6 +2,7 @@
 //! no message, and is a file: a run is only ever started from one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use waybill_domain::audit;
@@ -146,7 +147,7 @@ pub async fn plan(ledger: &impl Catalogue, config: &Config, wish: Wish, now: Tim
         let page = ledger.dead_letters(&filter(&selection), PAGE, from.as_ref()).await?;
         for record in page.items.iter().filter(|record| selection.matches(record)) {
             let Some(reason) = record.dead_letter_reason() else { continue };
-            let fate = judge(record, destination_of(config, record), bench);
+            let fate = judge(record, destination_of(config, record).as_deref(), bench);
             let (count, perhaps_applied) =
                 groups.entry((record.delivery.destination.clone(), reason, fate)).or_default();
             *count += 1;
@@ -191,8 +192,8 @@ pub(super) fn filter(selection: &Selection) -> DeadLetterFilter {
     }
 }
 
-pub(super) fn destination_of<'a>(config: &'a Config, record: &Record) -> Option<&'a Destination> {
-    config.destination(&record.delivery.destination, &record.delivery.tenant).map(AsRef::as_ref)
+pub(super) fn destination_of(config: &Config, record: &Record) -> Option<Arc<Destination>> {
+    config.destination_of(&record.delivery)
 }
 
 /// A place in a listing, as a run keeps it.

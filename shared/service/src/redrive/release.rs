@@ -110,7 +110,9 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
         let bench = Bench { reviews: &run.reviews, max_redrives: config.system.max_redrives, now };
         let meant = page.items.iter().filter(|record| run.selection.matches(record));
         let judged: Vec<(DeliveryKey, Fate)> = meant
-            .map(|record| (record.delivery.key(), judge(record, destination_of(config, record), bench)))
+            .map(|record| {
+                (record.delivery.key(), judge(record, destination_of(config, record).as_deref(), bench))
+            })
             .collect();
         let mut taken = Box::new(run.clone());
         taken.take_page(destination, &judged, page.next.map(|next| next.0), now, horizon);
@@ -168,6 +170,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
                 return Ok(Carried::Gone);
             }
             let destination = destination_of(config, &current);
+            let destination = destination.as_deref();
             let bench = Bench { reviews: &run.reviews, max_redrives: config.system.max_redrives, now };
             let change = match (judge(&current, destination, bench), destination, held.due_at) {
                 (Fate::Expire, _, _) => legal(current.expire_dead_letter(now, &rules))?,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use waybill_domain::attempt::NotSent;
 use waybill_domain::delivery::State;
 use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::identity::PolicyName;
 use waybill_service::ports::{Applied, Created, Ledger};
 
 use super::fixture::*;
@@ -13,6 +14,7 @@ pub async fn a_new_record_is_answered_new_and_loads_equal<L: Ledger>(ledger: L) 
     let mut full = delivery("acme", "lease_881:\u{2028}pay 7319 🎉", "books");
     full.not_before = Some(t(60));
     full.deadline = Some(t(7200));
+    full.policy = Some(PolicyName::parse("nightly").expect("a name"));
     let record = pending(full);
     store(&ledger, &record).await;
     assert_eq!(stored(&ledger, &record.delivery.key()).await, Some(record));

@@ -12,7 +12,7 @@ use waybill_domain::order::{
     CameTo, Decision, EndingOrder, Hold, Order, OrderBody, OrderChange, OrderId, Signed,
 };
 use waybill_domain::redrive::{InHand, Lane, ReleaseRate, Reviews, Run, Selection, Standing, Tally, Watched};
-use waybill_service::office::{Entered, Office, Revision, Revisions};
+use waybill_service::office::{Entered, Former, Office, Revision, Revisions};
 use waybill_service::ports::{Cursor, Page, PortResult};
 
 use super::fixture::{pending_event, t};
@@ -168,11 +168,13 @@ pub async fn all_pages<T>(turn: impl AsyncFn(Option<&Cursor>) -> PortResult<Page
 
 /// A configuration of this name with this place in the history.
 pub fn revision(number: u64, name: &str) -> Revision {
+    let former = Former { event_id: "{window}".to_owned(), since: t(0), until: t(number) };
     Revision {
         number,
         revision: ConfigRevision::parse(name).expect("a revision"),
         signed: signed(number),
         schedules: BTreeMap::from([("nightly".to_owned(), t(number))]),
+        former: BTreeMap::from([("nightly".to_owned(), vec![former])]),
     }
 }
 

@@ -52,6 +52,7 @@ pub fn delivery(tenant: &str, event: &str, destination: &str) -> Delivery {
         first_queued_at: T0,
         not_before: None,
         deadline: None,
+        policy: None,
     }
 }
 

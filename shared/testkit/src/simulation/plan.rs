@@ -219,6 +219,7 @@ fn event(lots: &mut Lots, n: u64, crowded: Option<&str>) -> PlannedEvent {
         scope: None,
         deadline,
         not_before,
+        policy: None,
         payload_version: None,
         content_type: "application/json".to_owned(),
         payload: Bytes::from(format!("{{\"n\":{n}}}")),

@@ -100,8 +100,9 @@ impl Sight {
         }
         case.settled_before.clone_from(&record.settled_token);
         let now = self.clock.now();
+        let destination = self.config.destination_of(&record.delivery);
         let scene = Scene {
-            destination: self.config.destinations.get(&record.delivery.destination).map(Arc::as_ref),
+            destination: destination.as_deref(),
             holds: &self.config.holds,
             time_left: case.ends_at.since(now),
             now,

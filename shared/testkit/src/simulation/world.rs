@@ -127,6 +127,7 @@ fn config(destinations: Vec<Destination>) -> Config {
         measured: Default::default(),
         revision: ConfigRevision::parse("cfg-1").expect("a revision"),
         destinations: destinations.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect(),
+        policies: BTreeMap::new(),
         schemas: BTreeMap::new(),
         schedules: Vec::new(),
         applied_at: None,
