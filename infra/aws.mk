@@ -11,6 +11,12 @@ AWS_LOCAL_BINARIES := $(abspath $(or $(CARGO_TARGET_DIR),target))/$(patsubst dev
 # What `make measure` measures: what `make package` leaves for this machine's kind.
 PACKAGES ?= target/package/$(patsubst aarch64,arm64,$(shell uname -m))
 
+# An emulator of DynamoDB that a million deliveries do not slow down (it holds them in memory, 2.5 GiB); and
+# how many have ended in `bench-aws`.
+DYNAMO := .cache/dynoxide
+DYNAMO_PORT ?= 4588
+HISTORY ?= 10000 1000000
+
 AWS_VENV := .cache/aws-venv
 CHECK_VENV := .cache/check-venv
 PACKAGE_VENV := .cache/package-venv
@@ -18,7 +24,7 @@ TERRAFORM_IN := infra/local/terraform.sh
 FUNCTIONS := ingest consumer reconciler
 FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
 
-.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs measure package
+.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs bench-aws measure package
 
 test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
 	$(TERRAFORM_IN) infra fmt -check -diff -recursive
@@ -57,6 +63,14 @@ costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered eve
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
 		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture
 
+bench-aws: $(DYNAMO)/bin/dynoxide ## What a round of the reconciler costs on DynamoDB, by how much history: make bench-aws HISTORY="10000 1000000"
+	@$(DYNAMO)/bin/dynoxide serve --host 127.0.0.1 --port $(DYNAMO_PORT) & \
+	emulator=$$!; trap "kill $$emulator" EXIT; \
+	AWS_ENDPOINT_URL=http://127.0.0.1:$(DYNAMO_PORT) AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test \
+	AWS_REGION=us-east-1 WAYBILL_HISTORY="$(HISTORY)" \
+		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test history \
+		-- --ignored --nocapture
+
 measure: ## Size, cold start, CPU per record and memory of the packaged functions: make measure PACKAGES=…
 	python3 infra/local/measure.py $(PACKAGES)
 
@@ -67,6 +81,10 @@ $(AWS_VENV)/installed: infra/requirements.txt
 	python3 -m venv $(AWS_VENV)
 	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+$(DYNAMO)/bin/dynoxide:
+	$(CARGO) install --quiet --locked --version 3.2.0 --no-default-features \
+		--features native-sqlite,http-server,cli --root $(DYNAMO) dynoxide-rs
 
 $(CHECK_VENV)/installed: infra/requirements-check.txt
 	python3 -m venv $(CHECK_VENV)

@@ -20,7 +20,7 @@ use crate::span::Ms;
 use seed::{DUE, Seeded};
 
 const SIZES: [u64; 2] = [10_000, 1_000_000];
-/// With `BENCH_FULL=1`: it takes some 15 GB of disk for a while.
+/// With `BENCH_FULL=1`: it takes some 13 GB of disk for a while.
 const FULL_SIZE: u64 = 10_000_000;
 
 /// What a round cost.

@@ -68,6 +68,19 @@ impl<C: Clock + 'static> Ledger for EmbeddedStore<C> {
         self.read(LEDGER, move |conn| select(conn, &key)).await
     }
 
+    async fn load_all(&self, keys: &[DeliveryKey]) -> PortResult<Vec<PortResult<Option<Record>>>> {
+        let keys = keys.to_vec();
+        let reading = self.read(LEDGER, move |conn| {
+            // As one transaction: whenever a reader begins one after somebody wrote, it forgets what it has
+            // in its cache, and reads the way from the roots to the record anew.
+            let snapshot = conn.unchecked_transaction()?;
+            let records: Vec<_> = keys.iter().map(|key| select(&snapshot, key)).collect();
+            Ok(records)
+        });
+        let records = reading.await?;
+        Ok(records.into_iter().map(|record| record.map_err(|fault| fault.at(LEDGER))).collect())
+    }
+
     async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
         let key = key.clone();
         let bytes = self.read(LEDGER, move |conn| select_payload(conn, &key)).await?;

@@ -111,6 +111,21 @@ pub trait Ledger: Budgets {
     /// The record, read strongly: every change that was answered is in it.
     fn load(&self, key: &DeliveryKey) -> impl Future<Output = PortResult<Option<Record>>> + Send;
 
+    /// The records of several deliveries, in the order of `keys`; each is read as strongly as by
+    /// [`load`](Self::load), and one that cannot be read keeps nobody from the others.
+    fn load_all(
+        &self,
+        keys: &[DeliveryKey],
+    ) -> impl Future<Output = PortResult<Vec<PortResult<Option<Record>>>>> + Send {
+        async move {
+            let mut records = Vec::with_capacity(keys.len());
+            for key in keys {
+                records.push(self.load(key).await);
+            }
+            Ok(records)
+        }
+    }
+
     /// The frozen bytes.
     fn payload(&self, key: &DeliveryKey) -> impl Future<Output = PortResult<Option<Bytes>>> + Send;
 

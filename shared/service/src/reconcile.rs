@@ -117,12 +117,14 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
                 break;
             }
             let found = self.ledger.due_for_look(now, limits.page_size, from.as_ref()).await?;
-            for key in &found.items {
+            // A page at once: what changes meanwhile is noticed by the compare-and-set.
+            let records = self.ledger.load_all(&found.items).await?;
+            for (key, record) in found.items.iter().zip(records) {
                 if self.is_over(limits) {
                     report.more = true;
                     return Ok(());
                 }
-                let done = self.look(config, key, report).await;
+                let done = self.look(config, record, report).await;
                 self.note_failure(key, done, report);
             }
             from = found.next;
@@ -146,8 +148,13 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         limits.until.is_some_and(|until| self.clock.now() >= until)
     }
 
-    async fn look(&self, config: &Config, key: &DeliveryKey, report: &mut TickReport) -> PortResult<()> {
-        let Some(record) = self.ledger.load(key).await? else { return Ok(()) };
+    async fn look(
+        &self,
+        config: &Config,
+        record: PortResult<Option<Record>>,
+        report: &mut TickReport,
+    ) -> PortResult<()> {
+        let Some(record) = record? else { return Ok(()) };
         report.looked_at += 1;
         let (rules, now) = (config.look_rules(self.queue.window()), self.clock.now());
         if record.state.is_open() && record.hold.is_none() && record.claim.is_none() {

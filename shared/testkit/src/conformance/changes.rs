@@ -29,6 +29,23 @@ pub async fn an_unknown_delivery_is_absent<L: Ledger>(ledger: L) {
     assert_eq!(ledger.attempts(&key).await.expect("an answer"), []);
 }
 
+/// Several records come in the order in which they were asked for, each as it is now; one that there is not
+/// is absent.
+pub async fn several_records_are_read_at_once<L: Ledger>(ledger: L) {
+    let records = ["a", "b", "c"].map(pending_event);
+    for record in &records {
+        store(&ledger, record).await;
+    }
+    let claimed = land(&ledger, claim(&records[1], "tok", t(1))).await;
+    let unknown = pending_event("unknown");
+    let keys = [&records[2], &unknown, &records[1], &records[0]].map(|record| record.delivery.key());
+    let read = ledger.load_all(&keys).await.expect("an answer");
+    let read: Vec<_> = read.into_iter().map(|one| one.expect("it is read")).collect();
+    let [a, _, c] = records;
+    assert_eq!(read, [Some(c), None, Some(claimed), Some(a)]);
+    assert!(ledger.load_all(&[]).await.expect("an answer").is_empty());
+}
+
 /// A second create answers the stored record and changes neither it nor the payload.
 pub async fn a_second_create_answers_what_is_stored_and_changes_nothing<L: Ledger>(ledger: L) {
     let record = pending_event("evt");

@@ -8,6 +8,7 @@ macro_rules! ledger_exam {
         $crate::__ledger_tests!($fresh, changes: [
             a_new_record_is_answered_new_and_loads_equal,
             an_unknown_delivery_is_absent,
+            several_records_are_read_at_once,
             a_second_create_answers_what_is_stored_and_changes_nothing,
             of_many_concurrent_creates_exactly_one_is_new,
             c23_c101_c103_payload_bytes_come_back_as_they_were,
