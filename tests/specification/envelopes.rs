@@ -57,6 +57,24 @@ fn c35_bodies_are_told_apart_one_by_one() {
     }
 }
 
+/// What lies in the queue by mistake may be somebody's payload: the log names the place alone.
+#[test]
+fn what_is_no_envelope_is_told_without_repeating_any_of_it() {
+    for body in [
+        r#"{"waybill":"S3CRET"}"#,
+        r#"{"waybill":1,"kind":"S3CRET\nS3CRET"}"#,
+        &VERSION_1.replace("acme-accounting", "S3CRET acme"),
+        &VERSION_1.replace("whd_HMC7MJWWZ5WV7Z60WTKDYCRD47", "S3CRET"),
+        &VERSION_1.replace(r#""attempt":1"#, r#""attempt":"S3CRET""#),
+        "S3CRET",
+    ] {
+        let Decoded::Undecodable(why) = decode(body) else { panic!("{body} is read") };
+        assert!(!why.contains("S3CRET"), "{why}");
+    }
+    let Decoded::Undecodable(why) = decode(r#"{"waybill":1,"kind":"wake_up"}"#) else { panic!("it is read") };
+    assert_eq!(why, "not an envelope of version 1: missing field `attempt`");
+}
+
 fn longest() -> Record {
     let mut delivery = crate::build::delivery(Some(TimeMs::parse("t", "9999-12-30T20:00:00.999Z").unwrap()));
     delivery.tenant = TenantId::parse("t".repeat(64)).unwrap();

@@ -16,6 +16,7 @@ fn a_refusal_names_the_field_its_fault_and_the_rule() {
     let with = |field: &str, value: &str| {
         GOOD.replace(",\"payload\":{}", &format!(",\"{field}\":{value},\"payload\":{{}}"))
     };
+    let too_long = format!("{}: is not a field of an event", "f".repeat(64));
     let rows: Vec<(String, &str)> = vec![
         ("".into(), "event: is empty"),
         ("  \n".into(), "event: is empty"),
@@ -54,6 +55,8 @@ fn a_refusal_names_the_field_its_fault_and_the_rule() {
         (with("content_type", "\"json\""), "content_type: is not a media type"),
         (with("content_type", "\"a/b\\r\\nx: y\""), "content_type: has a character that no header can carry"),
         (with("dead_line", "\"2026-08-09T02:30:00Z\""), "dead_line: is not a field of an event"),
+        (with("a\\nb", "1"), "a\\nb: is not a field of an event"),
+        (with(&"f".repeat(100_000), "1"), &too_long),
         (with("payload_base64", "\"e30=\""), "payload_base64: is given beside payload"),
         (with("tenant", "\"t2\""), "tenant: is given twice"),
         (GOOD.replace("\"payload\":{}", "\"payload_base64\":\"e30=\""), "content_type: is missing"),

@@ -181,16 +181,31 @@ pub fn decode(body: &str) -> Decoded {
         // Serde would also read the version from the first item of an array.
         Ok(Version { waybill }) if body.trim_start().starts_with('{') => waybill,
         Ok(_) => return Decoded::Undecodable("not an envelope: not a JSON object".to_owned()),
-        Err(fault) => return Decoded::Undecodable(format!("not an envelope: {fault}")),
+        Err(fault) => return Decoded::Undecodable(format!("not an envelope: {}", said(&fault))),
     };
     match version {
         1 => match serde_json::from_str::<KindOfV1>(body) {
             Ok(KindOfV1::WakeUp(wakeup)) => Decoded::WakeUp(wakeup),
             Ok(KindOfV1::DeadLetter(dead)) => Decoded::DeadLetter(dead),
-            Err(fault) => Decoded::Undecodable(format!("not an envelope of version 1: {fault}")),
+            Err(fault) => Decoded::Undecodable(format!("not an envelope of version 1: {}", said(&fault))),
         },
         0 => Decoded::Undecodable("there was never an envelope version 0".to_owned()),
         newer => Decoded::Newer(newer),
+    }
+}
+
+/// What is wrong with a body, for the log: where, and which field is missing. Whatever was put into the queue
+/// may be anybody's payload, so nothing of it is repeated; other texts of the parser's do.
+fn said(fault: &serde_json::Error) -> String {
+    let what = match fault.to_string() {
+        text if text.starts_with("missing field `") => text.split_inclusive('`').take(2).collect(),
+        _ if fault.is_data() => "something is not what it should be".to_owned(),
+        _ => "not JSON".to_owned(),
+    };
+    match fault.line() {
+        // Not known of what was read in two steps.
+        0 => what,
+        line => format!("{what}, at line {line} column {}", fault.column()),
     }
 }
 

@@ -117,12 +117,19 @@ fn not_an_event(fault: &serde_json::Error) -> InvalidField {
     if let Some((about, rest)) = text.split_once(" field `")
         && let Some((field, _)) = rest.split_once('`')
     {
+        let field = shown(field);
         return match about {
             "duplicate" => InvalidField::new(field, "is given twice", "every field once"),
             _ => InvalidField::new(field, "is not a field of an event", "see `payload` for your own data"),
         };
     }
     InvalidField::new("event", format!("is not a JSON object: {text}"), NOT_JSON)
+}
+
+/// A field's name as it may be answered: at most 64 characters, and nothing that would break a line.
+fn shown(field: &str) -> String {
+    let short: String = field.chars().take(64).collect();
+    if short.contains(char::is_control) { short.escape_debug().to_string() } else { short }
 }
 
 fn required(field: &str, value: Option<&RawValue>) -> Result<String, InvalidField> {
