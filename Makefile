@@ -6,9 +6,12 @@ BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 SEEDS ?= 20000
 BENCHES ?= reconciler redrive serve
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?= configuration envelope event gateway_event queue_event retry_after signature
+FUZZER := .cache/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay bench clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end simulate replay bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,7 +47,18 @@ bench: ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=s
 	$(CARGO) build --locked --release --package waybill --package waybill-bench
 	@set -e; for bench in $(BENCHES); do $(RELEASE)/waybill-bench $$bench; done
 
+fuzz: $(FUZZER)/bin/cargo-fuzz ## Fuzz what reads from outside, for so long each (a nightly Rust): make fuzz FUZZ_SECONDS=600
+	@set -e; for target in $(FUZZ_TARGETS); do \
+		mkdir -p .cache/fuzz/$$target; \
+		PATH="$(abspath $(FUZZER))/bin:$$PATH" $(CARGO) +nightly fuzz run --fuzz-dir fuzz $$target \
+			$(abspath .cache/fuzz)/$$target $(abspath fuzz/seeds)/$$target \
+			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -detect_leaks=0 -print_final_stats=1; \
+	done
+
 include infra/aws.mk
+
+$(FUZZER)/bin/cargo-fuzz:
+	$(CARGO) install --quiet --locked --version 0.13.1 --root $(FUZZER) cargo-fuzz
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)

@@ -21,6 +21,8 @@ use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
 
 use super::*;
 
+mod seeds;
+
 const CONFIG: &str = "
 [destinations.books]
 tenants = [\"acme\"]

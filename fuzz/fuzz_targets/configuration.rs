@@ -1,0 +1,9 @@
+#![no_main]
+
+#[path = "../properties/configuration.rs"]
+mod configuration;
+#[path = "../properties/said.rs"]
+#[allow(dead_code, reason = "every target uses its own part")]
+mod said;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| configuration::check(data));

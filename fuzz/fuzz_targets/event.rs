@@ -1,0 +1,9 @@
+#![no_main]
+
+#[path = "../properties/event.rs"]
+mod event;
+#[path = "../properties/said.rs"]
+#[allow(dead_code, reason = "every target uses its own part")]
+mod said;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| event::check(data));
