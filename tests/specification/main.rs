@@ -9,6 +9,7 @@ mod deadlines;
 mod description;
 mod envelopes;
 mod events;
+mod examinations;
 mod instruments;
 mod look_ups;
 mod schedules;
