@@ -189,8 +189,9 @@ pub(crate) mod aws {
     use std::sync::Arc;
 
     use waybill_aws::clients::{Clients, Limits, loader};
-    use waybill_aws::{AwsOffice, AwsSecrets, Caller, DynamoLedger, Place, SqsQueue};
+    use waybill_aws::{AwsOffice, AwsSecrets, Caller, DynamoLedger, Place, SqsQueue, consumer_runs, examine};
     use waybill_service::config::Config;
+    use waybill_service::examination::Found;
     use waybill_service::ports::in_full;
     use waybill_system::SystemClock;
 
@@ -220,6 +221,12 @@ pub(crate) mod aws {
         /// What the configuration's references name, as far as the caller may read it.
         pub(crate) fn secrets(&self) -> AwsSecrets<SystemClock> {
             AwsSecrets::new(self.clients.clone(), SystemClock)
+        }
+
+        /// How everything that the environment names is set.
+        pub(crate) async fn examined(&self) -> Result<Vec<Found>, Failure> {
+            let runs = consumer_runs().map_err(|odd| Failure::wrong_input(odd.to_string()))?;
+            Ok(examine(&self.clients, &self.place, &SystemClock, runs).await)
         }
 
         /// The configuration in force.

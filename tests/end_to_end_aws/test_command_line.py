@@ -75,6 +75,17 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(fault["key"].endswith(".timeout"), fault)
         self.assertIn("at most 2s", fault["rule"])
 
+    def test_the_doctor_looks_at_everything_that_was_deployed(self):
+        _, found = STAGE.facts("doctor", "--allow-local")
+        verdicts = {facts["what"]: facts["verdict"] for facts in found}
+        looked_at = ("caller", "table", "clock", "time to live", "queue", "bucket", "configuration in force")
+        self.assertEqual({what: verdicts.get(what) for what in looked_at}, {what: "fine" for what in looked_at}, found)
+        # A queue that hides a message for less than six times as long as the consumer runs.
+        code, found = STAGE.facts("doctor", "--allow-local", environment={"WAYBILL_CONSUMER_TIMEOUT_S": "900"})
+        queue = next(facts for facts in found if facts["what"] == "queue")
+        self.assertEqual((code, queue["verdict"]), (1, "mend"), found)
+        self.assertIn("visibility timeout", queue["says"])
+
     def test_what_is_not_there_is_said(self):
         unknown = "whd_" + "0" * 26
         code, _, said = STAGE.command("deliveries", "show", unknown)

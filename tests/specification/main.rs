@@ -10,6 +10,7 @@ mod deadlines;
 mod description;
 mod envelopes;
 mod events;
+mod examinations;
 mod instruments;
 mod look_ups;
 mod schedules;

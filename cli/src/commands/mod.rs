@@ -8,6 +8,7 @@ pub(crate) mod config;
 mod dead_letters;
 mod deliveries;
 mod destinations;
+mod doctor;
 mod endings;
 mod faults;
 mod holds;
@@ -90,6 +91,8 @@ enum Command {
     Capacity(capacity::Arguments),
     /// Run an example from end to end against a recipient of its own, and check every promise
     Rehearse(crate::rehearse::Arguments),
+    /// Look at the installation, and say what to mend
+    Doctor(doctor::Arguments),
     /// Check the configuration, put it in force, and back again
     #[command(subcommand)]
     Config(config::Command),
@@ -134,6 +137,7 @@ impl CommandLine {
                 Command::Audit(command) => audit::run(&globals, command).await,
                 Command::Capacity(arguments) => capacity::run(&globals, &arguments),
                 Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
+                Command::Doctor(arguments) => doctor::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,
             }
         });

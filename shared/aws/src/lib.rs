@@ -4,7 +4,7 @@
 //! Passes the exam that every backend sits. No type of an SDK crosses a port; only [`clients`] and
 //! the constructors know them. Order of reading: [`clients`], [`table`] (keys and indexes), `record`
 //! (a record as an item), [`ledger`], `budgets`, `looks`, `catalogue`, [`queue`], [`batch`], [`secrets`], [`office`]
-//! (orders, audit), `configuration`, [`Caller`], [`Place`]; for rehearsals and tests: [`polling`], [`trial`].
+//! (orders, audit), `configuration`, [`Caller`], [`Place`], [`examine()`] (how all that is set); for rehearsals and tests: [`polling`], [`trial`].
 
 pub mod clients;
 mod fault;
@@ -27,10 +27,12 @@ mod office_items;
 mod configuration;
 mod caller;
 mod place;
+mod examine;
 pub mod trial;
 
 pub use caller::Caller;
 pub use clients::Clients;
+pub use examine::examine;
 pub use fault::denied;
 pub use ledger::DynamoLedger;
 pub use office::AwsOffice;

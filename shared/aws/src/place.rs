@@ -56,6 +56,26 @@ impl Place {
         })
     }
 
+    /// The table's name.
+    pub(crate) fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Where wake-ups go.
+    pub(crate) fn queue_url(&self) -> &str {
+        &self.queue_url
+    }
+
+    /// Where dead letters go.
+    pub(crate) fn dlq_url(&self) -> &str {
+        &self.dlq_url
+    }
+
+    /// The bucket's name.
+    pub(crate) fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
     /// Whether this machine counts as outside.
     pub fn locality(&self) -> Locality {
         self.locality

@@ -16,7 +16,7 @@
 //! or secrets.
 //!
 //! Order of reading: [`recipient`] (the steps), then each step: [`secrets`], [`resolve`], `connect`,
-//! [`tls`], `request`, `exchange`, `answer`; then `probe` (test events); beside them `budget`, `wire`, `redact`, `report`.
+//! [`tls`], `request`, `exchange`, `answer`; then `probe` (test events) and `reach` (no request at all); beside them `budget`, `wire`, `redact`, `report`.
 
 pub mod recipient;
 pub mod secrets;
@@ -31,6 +31,7 @@ mod wire;
 mod redact;
 mod report;
 mod probe;
+mod reach;
 
 pub use recipient::HttpRecipient;
 pub use resolve::{ResolveError, Resolver, SystemResolver};

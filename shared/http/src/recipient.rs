@@ -30,10 +30,10 @@ use crate::wire::{SentFlag, Wire};
 /// The other side, over HTTP/1.1.
 pub struct HttpRecipient<C, R = SystemResolver, S = EnvSecrets> {
     clock: C,
-    locality: Locality,
-    resolver: R,
+    pub(crate) locality: Locality,
+    pub(crate) resolver: R,
     secrets: S,
-    tls: Tls,
+    pub(crate) tls: Tls,
 }
 
 impl<C: Clock> HttpRecipient<C> {
@@ -89,12 +89,27 @@ impl<C: Clock, R: Resolver, S: Secrets> Recipient for HttpRecipient<C, R, S> {
     }
 }
 
-impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
+impl<C: Clock, R, S> HttpRecipient<C, R, S> {
     /// The wall clock.
     pub(crate) fn now(&self) -> TimeMs {
         self.clock.now()
     }
 
+    /// `http` is for local development. A destination that says so although this recipient does not
+    /// allow it came from another configuration than the one that is in force.
+    pub(crate) fn wants_tls(&self, scheme: &str) -> Result<bool, Fault> {
+        match (scheme, self.locality) {
+            ("https", _) => Ok(true),
+            (_, Locality::AllowLocal) => Ok(false),
+            (_, Locality::PublicOnly) => {
+                let note = "the destination's URL is not https, and this system sends nothing in the clear";
+                Err(Fault::saw(Seen::AddressForbidden, Phase::Resolve, note))
+            }
+        }
+    }
+}
+
+impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
     /// Sends what was drafted of `request`.
     pub(crate) async fn sent(
         &self,
@@ -140,19 +155,6 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
             self.exchange(stream, sending).await
         } else {
             self.exchange(wire, sending).await
-        }
-    }
-
-    /// `http` is for local development. A destination that says so although this recipient does not
-    /// allow it came from another configuration than the one that is in force.
-    fn wants_tls(&self, scheme: &str) -> Result<bool, Fault> {
-        match (scheme, self.locality) {
-            ("https", _) => Ok(true),
-            (_, Locality::AllowLocal) => Ok(false),
-            (_, Locality::PublicOnly) => {
-                let note = "the destination's URL is not https, and this system sends nothing in the clear";
-                Err(Fault::saw(Seen::AddressForbidden, Phase::Resolve, note))
-            }
         }
     }
 

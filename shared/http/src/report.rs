@@ -25,6 +25,11 @@ impl Fault {
         Self { seen, phase, note: note.into() }
     }
 
+    /// The sentence about it.
+    pub(crate) fn into_note(self) -> String {
+        self.note
+    }
+
     /// A request that HTTP has no way of writing (a content type with a line break in it): permanent,
     /// because no retry mends it, and certainly not applied. Sending something else than what was
     /// frozen, or under another type, would be worse than not sending.

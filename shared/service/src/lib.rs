@@ -10,6 +10,7 @@ pub mod ports;
 pub mod config;
 pub mod config_file;
 pub mod event;
+pub mod examination;
 pub mod publish;
 pub mod refusal;
 pub mod authorize;
