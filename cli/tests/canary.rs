@@ -188,6 +188,7 @@ fn operate(home: &Home, written: &mut Written) {
     written.run(home, &["dead-letters", "resolve", "--applied", &dead[1], "--why", "it stands"], 0);
     written.run(home, &["destinations", "list"], 0);
     written.run(home, &["schedules", "list"], 0);
+    written.run(home, &["doctor", "--allow-local"], 0);
     written.run(home, &["destinations", "show", "d"], 0);
     written.run(home, &["hold", "add", "--destination", "d", "--why", "let them work"], 0);
     let hold = json(&written.run(home, &["hold", "list"], 0));
