@@ -1,7 +1,7 @@
 //! The listening socket: connections, bounded in number and in the time that a head may take.
 //!
 //! Whoever holds a connection and sends nothing, or a head byte by byte, is hung up on; so is one
-//! that is kept alive and not used. Where all connections are taken, the next one is told so.
+//! that is kept alive and not used, or that does not read its answers. Where all connections are taken, the next one is told so.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 use waybill_service::ingest::Answer;
 
 use super::ingest::Ingest;
@@ -33,6 +34,9 @@ const TURNING_AWAY: Duration = Duration::from_secs(1);
 
 /// How long a connection has for the head of its next request.
 const HEAD: Duration = Duration::from_secs(10);
+
+/// How long nothing of an answer may be taken while there is more of it to send.
+const STALLED: Duration = HEAD;
 
 /// The largest head.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
@@ -64,7 +68,7 @@ pub(super) async fn serve(door: Ingest, listener: TcpListener, stop: Stop) {
         if let Ok(slot) = slots.clone().try_acquire_owned() {
             let (door, stop) = (door.clone(), stop.clone());
             open.spawn(async move {
-                converse(stream, peer, door, stop).await;
+                converse(stream, peer, door, stop, STALLED).await;
                 drop(slot);
             });
         } else if let Ok(slot) = aside.clone().try_acquire_owned() {
@@ -78,13 +82,17 @@ pub(super) async fn serve(door: Ingest, listener: TcpListener, stop: Stop) {
     while open.join_next().await.is_some() {}
 }
 
-/// Answers the requests of one connection.
+/// Answers the requests of one connection, until a write has waited for the caller as long as
+/// `stalled`.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     door: Arc<Ingest>,
     stop: Stop,
+    stalled: Duration,
 ) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(stalled));
     let answer = service_fn(move |request| {
         let door = door.clone();
         async move { Ok::<_, Infallible>(door.answer(peer, request).await) }
@@ -94,7 +102,7 @@ async fn converse(
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), answer)
+            .serve_connection(TokioIo::new(Box::pin(stream)), answer)
     );
     // What a caller does to its connection is its own affair.
     tokio::select! {

@@ -1,15 +1,24 @@
-//! One `serve` per data file: an advisory lock on a file beside it, held by the process and released
-//! by the operating system when it ends, however it ends.
+//! One `serve` per data file: an advisory lock on a file beside it, taken before there is a data file,
+//! and one on the data file itself ([`Held`]); held by the process and released by the operating
+//! system when it ends, however it ends.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::held::{Held, are_one};
 use crate::exit::{Failure, in_words};
+
+/// How often is looked whether the data file is still there.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The lock. Given up before the start was a success, it takes the file along that it made.
 pub(super) struct Lock {
+    /// As it was asked for.
+    data: PathBuf,
+    /// The data file, once it is there.
+    held: Option<Held>,
     path: PathBuf,
     /// The lock lives as long as the open file.
     _file: File,
@@ -19,8 +28,8 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock.
     pub(super) fn take(data: &Path) -> Result<Self, Failure> {
-        let path = beside(data);
         let refuse = |why: String| Failure::failed(format!("{}: {why}", data.display()));
+        let path = beside(&one_name(data));
         loop {
             let (file, is_new) = open(&path).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => refuse("there is no such folder to keep it in".to_owned()),
@@ -45,14 +54,45 @@ impl Lock {
             // Its maker may have removed it between our opening and our locking: then what we hold is a
             // file that nobody else finds, and somebody else may hold the one that is found.
             if is_at(&file, &path) {
-                return Ok(Self { path, _file: file, leaves_no_trace: is_new });
+                let mut lock =
+                    Self { data: data.to_owned(), held: None, path, _file: file, leaves_no_trace: is_new };
+                lock.held = Held::take(data).map_err(refuse)?;
+                return Ok(lock);
             }
         }
     }
 
-    /// The start was a success: the file stays, as the data does.
-    pub(super) fn keep(&mut self) {
+    /// The start was a success, and there is a data file now: the lock's file stays, as the data does.
+    pub(super) fn keep(&mut self) -> Result<(), Failure> {
+        if self.held.is_none() {
+            self.held = Held::take(&self.data).map_err(|why| self.says(&why))?;
+        }
+        if !self.is_in_place() {
+            return Err(self.lost());
+        }
         self.leaves_no_trace = false;
+        Ok(())
+    }
+
+    /// Waits until the data file is gone or another one stands in its place, for as long as that takes.
+    /// What is accepted from then on would be lost with the file.
+    pub(super) async fn until_lost(&self) -> Failure {
+        while self.is_in_place() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.lost()
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.held.as_ref().is_some_and(Held::is_in_place)
+    }
+
+    fn lost(&self) -> Failure {
+        self.says("it was removed or replaced while waybill serve worked on it: nothing more is taken")
+    }
+
+    fn says(&self, what: &str) -> Failure {
+        Failure::failed(format!("{}: {what}", self.data.display()))
     }
 }
 
@@ -80,9 +120,19 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
 /// Whether the open file is the one that stands at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        (Ok(open), Ok(there)) => are_one(&open, &there),
         _ => false,
     }
+}
+
+/// The path without links and detours: of the file if it is there, otherwise of its folder. What does
+/// not exist keeps its name, and is complained of by whoever opens it.
+fn one_name(data: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = data.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Some(fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?.join(data.file_name()?))
+    };
+    fs::canonicalize(data).ok().or_else(in_folder).unwrap_or_else(|| data.to_owned())
 }
 
 fn beside(data: &Path) -> PathBuf {
@@ -107,7 +157,8 @@ mod tests {
         assert!(!beside(&data).exists());
 
         let mut started = Lock::take(&data).unwrap();
-        started.keep();
+        fs::write(&data, "").unwrap();
+        started.keep().unwrap();
         drop(started);
         assert!(beside(&data).exists());
         drop(Lock::take(&data).unwrap());

@@ -7,6 +7,7 @@
 
 mod body;
 mod fair;
+mod held;
 mod ingest;
 mod listen;
 mod lock;
@@ -99,7 +100,7 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let address = listener.local_addr().map_err(deaf)?;
     let stop = stop::on_signals()?;
     let store = open_file(data)?;
-    lock.keep();
+    lock.keep()?;
 
     let mut warnings = Vec::new();
     let rules = Rules::from(settings.locality);
@@ -137,13 +138,18 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &warnings);
 
-    stop.wait().await;
+    tokio::select! {
+        () = stop.wait() => {}
+        lost = lock.until_lost() => return Err(lost),
+    }
     tracing::info!("stopping: nothing new is taken");
     let ending = async { tokio::join!(polling, ticking, serving) };
     match tokio::time::timeout(patience.span(), ending).await {
         Ok((Ok(0), Ok(()), Ok(()))) => tracing::info!("stopped"),
         _ => tracing::warn!("stopped with work under way: the next start repairs it"),
     }
+    // What is still under way may be writing: see `held`.
+    std::mem::forget(lock);
     Ok(Exit::Done)
 }
 

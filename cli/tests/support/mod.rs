@@ -209,6 +209,11 @@ impl Serving {
         wait(&mut self.child).expect("it ends by itself")
     }
 
+    /// How it ended without being told to.
+    pub(crate) fn ended(mut self) -> i32 {
+        wait(&mut self.child).expect("it ends by itself")
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());

@@ -22,8 +22,8 @@ secrets = [\"env:S\"]
 event_types = [\"*\"]
 ";
 
-/// A conversation of this machine with a door that has room for so many bytes, and its folder.
-async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
+/// A door that has room for so many bytes, and its folder.
+async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = waybill_embedded::EmbeddedStore::open(&folder.path().join("w.db"), SystemClock).unwrap();
     let rules = Rules::from(Locality::AllowLocal);
@@ -39,10 +39,16 @@ async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
         room: Room::of(room),
         scrape: Scrape::of_nothing(),
     };
+    (Arc::new(door), folder)
+}
+
+/// A conversation of this machine with a door that has room for so many bytes, and its folder.
+async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
+    let (door, folder) = door(room).await;
     let (ours, theirs) = duplex(64 * 1024);
     let (trigger, stop) = Stop::new();
     tokio::spawn(async move {
-        converse(theirs, "127.0.0.1:5000".parse().unwrap(), Arc::new(door), stop).await;
+        converse(theirs, "127.0.0.1:5000".parse().unwrap(), door, stop, STALLED).await;
         drop(trigger);
     });
     (ours, folder)
@@ -100,6 +106,48 @@ async fn who_sends_a_body_byte_by_byte_is_told_that_it_is_late() {
     assert!(said.starts_with("HTTP/1.1 408 ") && said.contains("request_timeout"), "{said}");
     // The body's own time, and a while of reading past it so that the answer arrives.
     assert_eq!(began.elapsed().as_secs(), 35);
+}
+
+const ASKING: &[u8] = b"GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_no_answer_is_hung_up_on() {
+    let (mut stream, _folder) = talk(1024).await;
+    let began = Instant::now();
+    // More answers than a pipe holds.
+    stream.write_all(&ASKING.repeat(10)).await.unwrap();
+    while began.elapsed() < Duration::from_secs(60) && stream.write_all(b"G").await.is_ok() {
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!((10..=12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_slowly_gets_all_answers() {
+    let (mut stream, _folder) = talk(1024).await;
+    stream.write_all(&ASKING.repeat(10)).await.unwrap();
+    let mut got = 0;
+    let mut some = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = stream.read(&mut some).await {
+        got += length;
+        sleep(Duration::from_secs(9)).await;
+    }
+    assert!(got > 10 * Answer::description().body.len(), "{got}");
+}
+
+#[tokio::test]
+async fn who_reads_no_answer_of_a_real_socket_is_hung_up_on() {
+    let (door, _folder) = door(1024).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut ours = tokio::net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (theirs, peer) = listener.accept().await.unwrap();
+    // Asks until it is hung up on, and reads nothing.
+    let asking = tokio::spawn(async move { while ours.write_all(ASKING).await.is_ok() {} });
+    let (_trigger, stop) = Stop::new();
+    let talking = converse(theirs, peer, door, stop, Duration::from_millis(200));
+    let ended = tokio::time::timeout(Duration::from_secs(20), talking).await;
+    assert!(ended.is_ok(), "it waits for its caller");
+    asking.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
