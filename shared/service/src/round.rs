@@ -135,7 +135,7 @@ where
     /// The open orders, each by somebody who may order that.
     async fn open(&self) -> PortResult<Vec<Order>> {
         let mut orders = all_open(self.office).await?;
-        orders.retain(|order| is_within_its_book(order));
+        orders.retain(is_within_its_book);
         Ok(orders)
     }
 

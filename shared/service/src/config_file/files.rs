@@ -26,7 +26,7 @@ const NAME_RULE: &str = "the path of a file beside the configuration, such as \"
 /// one already, or names no file, stays as it is. `read_file` takes the name as it is written and says
 /// why it cannot be read.
 ///
-/// A text that is not TOML stays as it is too: [`parse`](super::parse) says what is wrong with it.
+/// A text that is not TOML stays as it is too: [`parse`] says what is wrong with it.
 pub fn bundle(
     text: &str,
     read_file: impl Fn(&str) -> Result<String, String>,
