@@ -24,7 +24,7 @@ use waybill_system::SystemClock;
 use super::Source;
 use super::body;
 use super::peer::is_on_this_machine;
-use super::room::Room;
+use super::room::Rooms;
 use super::scrape::{self, Scrape};
 use crate::backend::Store;
 
@@ -34,7 +34,7 @@ pub(super) struct Ingest {
     pub(super) source: Arc<Source>,
     pub(super) locality: Locality,
     /// For the bodies of all requests together.
-    pub(super) room: Room,
+    pub(super) rooms: Rooms,
     /// What the instruments show.
     pub(super) scrape: Scrape,
 }
@@ -77,7 +77,7 @@ impl Ingest {
         let config = self.source.current().await.map_err(unavailable)?;
         let is_local = self.locality == Locality::AllowLocal && is_on_this_machine(peer, headers);
         let head = Head { headers, is_local, now: SystemClock.now() };
-        let mut taken = self.room.none();
+        let mut taken = self.rooms.of(inlet, headers).none();
         let body = body::collect(body, inlet, &mut taken);
         let event = ingest::receive(&config, inlet, head, &Environment, body).await?;
         // In a task of its own: a caller that hangs up must not stop it between record and wake-up.

@@ -45,6 +45,7 @@ use crate::backend::{Store, open_file};
 use crate::exit::{Exit, Failure, in_words, said_once};
 use crate::out::{self, Format};
 use patience::Patience;
+use room::{Room, Rooms};
 use secrets::Unusable;
 pub(crate) use start::{Given, nothing_given};
 use waybill_system::{SystemClock, SystemDice};
@@ -81,8 +82,9 @@ const HOLD: DurationMs = DurationMs::from_secs(1);
 /// What an attempt may take beyond its timeout until everything about it is written down.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// How much of the bodies of requests is held at once.
-const MOST_BYTES_IN_FLIGHT: usize = 64 << 20;
+/// How much of the bodies of requests is held at once: of callers that are known, and of strangers.
+const MOST_BYTES_OF_KNOWN: usize = 48 << 20;
+const MOST_BYTES_OF_STRANGERS: usize = 16 << 20;
 
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
@@ -133,8 +135,8 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
     let ticking = tokio::spawn(tick::run(ports, source.clone(), scrape.clone(), stop.clone()));
-    let room = room::Room::of(MOST_BYTES_IN_FLIGHT);
-    let door = ingest::Ingest { store, source, locality: settings.locality, room, scrape };
+    let rooms = Rooms { known: Room::of(MOST_BYTES_OF_KNOWN), strangers: Room::of(MOST_BYTES_OF_STRANGERS) };
+    let door = ingest::Ingest { store, source, locality: settings.locality, rooms, scrape };
     let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &warnings);
 

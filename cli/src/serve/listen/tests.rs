@@ -10,7 +10,7 @@ use waybill_service::source::LONGEST_HOLD;
 use waybill_system::{SystemClock, SystemDice};
 
 use super::super::Source;
-use super::super::room::Room;
+use super::super::room::{Room, Rooms};
 use super::super::scrape::Scrape;
 use super::*;
 
@@ -20,9 +20,15 @@ tenants = [\"acme\"]
 url = \"https://hooks.example.com/in\"
 secrets = [\"env:S\"]
 event_types = [\"*\"]
+[sources.s]
+tenant = \"acme\"
+scheme = \"github\"
+secrets = [\"env:S\"]
+event_id = \"header:x-github-delivery\"
+event_type = \"lease.imported\"
 ";
 
-/// A door that has room for so many bytes, and its folder.
+/// A door that has room for so many bytes of known callers and of strangers each, and its folder.
 async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = waybill_embedded::EmbeddedStore::open(&folder.path().join("w.db"), SystemClock).unwrap();
@@ -36,7 +42,7 @@ async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
         store,
         source,
         locality: Locality::AllowLocal,
-        room: Room::of(room),
+        rooms: Rooms { known: Room::of(room), strangers: Room::of(room) },
         scrape: Scrape::of_nothing(),
     };
     (Arc::new(door), folder)
@@ -45,13 +51,18 @@ async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
 /// A conversation of this machine with a door that has room for so many bytes, and its folder.
 async fn talk(room: usize) -> (DuplexStream, tempfile::TempDir) {
     let (door, folder) = door(room).await;
+    (talk_at(door), folder)
+}
+
+/// A conversation of this machine with `door`.
+fn talk_at(door: Arc<Ingest>) -> DuplexStream {
     let (ours, theirs) = duplex(64 * 1024);
     let (trigger, stop) = Stop::new();
     tokio::spawn(async move {
         converse(theirs, "127.0.0.1:5000".parse().unwrap(), door, stop, STALLED).await;
         drop(trigger);
     });
-    (ours, folder)
+    ours
 }
 
 fn head(length: usize) -> String {
@@ -161,6 +172,30 @@ async fn what_there_is_no_room_for_is_refused_and_room_is_given_back() {
         let said = String::from_utf8_lossy(&said[..got]);
         assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{length}: {said}");
         assert_eq!(said.contains("overloaded") && said.contains("retry-after: 1"), status == "503", "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_take_no_room_of_those_that_are_known() {
+    let signed = head(100).replace("host:", "webhook-signature: v1,bm9uZQ==\r\nhost:");
+    let from_source = head(100).replace("/v1/events", "/v1/sources/s");
+    for stranger in [signed, from_source] {
+        let (door, _folder) = door(100).await;
+        let mut holding = talk_at(door.clone());
+        // All but the last byte.
+        holding.write_all(stranger.as_bytes()).await.unwrap();
+        holding.write_all(&[b' '; 99]).await.unwrap();
+        // Until nothing is under way but that.
+        sleep(Duration::from_secs(1)).await;
+        for (head, status) in [(&stranger, "503"), (&head(100), "400")] {
+            let mut stream = talk_at(door.clone());
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(&[b' '; 100]).await.unwrap();
+            let mut said = vec![0; 4096];
+            let got = stream.read(&mut said).await.unwrap();
+            let said = String::from_utf8_lossy(&said[..got]);
+            assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {said}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use waybill_domain::verify::headers::Headers;
 
-use super::{Head, refuse_compressed};
+use super::{Head, Inlet, refuse_compressed};
 use crate::authorize::{self, Caller, Vault};
 use crate::config::Config;
 use crate::event::Event;
@@ -16,15 +16,13 @@ pub(super) async fn receive(
     vault: &impl Vault,
     body: impl Future<Output = Result<Bytes, Refusal>>,
 ) -> Result<Event, Refusal> {
-    let authorization = head.headers.get("authorization");
-    let is_signed = head.headers.get("webhook-signature").is_some();
-    if authorization.is_none() && is_signed {
+    if Inlet::Events.is_told_by_body(head.headers) {
         let body = body.await?;
         let caller = authorize::by_signature(config, head, &body, vault).await?;
         check_media_type(head.headers)?;
         return read(&caller, &body);
     }
-    let caller = match authorization {
+    let caller = match head.headers.get("authorization") {
         None if head.is_local => Caller::Local,
         authorization => authorize::by_token(config, authorization, vault).await?,
     };

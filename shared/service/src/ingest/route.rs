@@ -1,5 +1,7 @@
 //! What there is: which path is for what, and how much it takes.
 
+use waybill_domain::verify::headers::Headers;
+
 use super::answer::Answer;
 use crate::event::{MAX_EVENT_BYTES, MAX_PAYLOAD_BYTES};
 use crate::refusal::{Code, Refusal};
@@ -60,6 +62,17 @@ impl Inlet<'_> {
         match self {
             Inlet::Events => MAX_EVENT_BYTES,
             Inlet::Source(_) => MAX_PAYLOAD_BYTES,
+        }
+    }
+
+    /// Whether nobody knows who sends before the body is read, because a signature over it says so. With
+    /// a token and a signature, the token counts.
+    pub fn is_told_by_body(self, headers: &Headers) -> bool {
+        match self {
+            Inlet::Events => {
+                headers.get("authorization").is_none() && headers.get("webhook-signature").is_some()
+            }
+            Inlet::Source(_) => true,
         }
     }
 
