@@ -15,18 +15,20 @@ fn what_each_fault_comes_to() {
          |---|--:|--:|--:|--:|--:|--:|--:|"
     );
     let faults = Fault::ALL.iter().map(|fault| (format!("{fault:?}"), Some(Only::Fault(*fault))));
+    let nothing = [("none".to_owned(), Some(Only::Nothing))];
     let calls = [("Calls".to_owned(), Some(Only::Calls)), ("all at once".to_owned(), None)];
-    for (name, only) in faults.chain(calls) {
+    for (name, only) in nothing.into_iter().chain(faults).chain(calls) {
         let crowd = Crowd::of(0, seeds, None, Setup { only, ..Setup::default() });
         let tally = crowd.tally;
         println!(
-            "| {name} | {} | {} | {} | {} | {} | 0 | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} |",
             crowd.tried,
             tally.accepted,
             crowd.failures.len(),
             tally.duplicate_effects,
             tally.duplicate_applications,
             tally.after_deadline,
+            tally.truly_after_deadline,
         );
         crowd.assert_clean();
         assert_eq!(tally.duplicate_effects, 0, "{name}");

@@ -194,7 +194,7 @@ impl Auditor {
 
     /// Wake-ups that are sent for one delivery once the faults have stopped, beyond one for each request,
     /// at most: fixed, and above what was ever seen.
-    pub const MOST_SPARE_WAKE_UPS: u32 = 16;
+    pub const MOST_SPARE_WAKE_UPS: u32 = 20;
 
     /// Wake-ups sent since the faults stopped, beyond one per request made since then: the most for
     /// any delivery.

@@ -15,6 +15,10 @@ use super::actors::{Answer, Heard, WorkerTerms};
 use super::history::{History, TICK, key_of};
 use super::world::World;
 
+/// As many rounds are made at once at most: each carries on what stands in a run's hand, and sends its
+/// wake-ups once more.
+const MOST_RECONCILERS: usize = 4;
+
 /// Somebody at work.
 #[derive(Debug)]
 pub(super) struct Player {
@@ -62,6 +66,10 @@ impl History {
     }
 
     pub(super) fn begin_round(&mut self) {
+        let at_work = self.players.iter().filter(|player| matches!(player.role, Role::Reconciler { .. }));
+        if at_work.count() >= MOST_RECONCILERS {
+            return;
+        }
         let (name, seed) = self.name("reconciler");
         let machine = self.plan.workers + 1;
         if self.lots.chance(10) {

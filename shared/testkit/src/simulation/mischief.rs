@@ -9,18 +9,25 @@ use super::cast::Role;
 use super::history::History;
 use super::plan::{Fault, skew};
 
+/// Whatever operators do.
+const OF_OPERATORS: [Fault; 5] =
+    [Fault::Hold, Fault::Configure, Fault::StopRun, Fault::EndDeadLetter, Fault::Redrive];
+
 impl History {
     /// One fault of those that this history knows, if it finds somebody to happen to.
     pub(super) fn mischief(&mut self) {
         let faults = self.plan.faults.clone();
         let Some(fault) = self.lots.pick(&faults).copied() else { return };
         self.happen(fault);
-        let is_operators =
-            [Fault::Hold, Fault::Configure, Fault::StopRun, Fault::EndDeadLetter, Fault::Redrive];
-        if is_operators.contains(&fault) && self.lots.chance(30) {
-            // Another operator comes to the same at the same time.
+        if !OF_OPERATORS.contains(&fault) || !self.lots.chance(40) {
+            return;
+        }
+        // Another operator comes to act at the same time, perhaps on the same.
+        let others: Vec<Fault> = faults.into_iter().filter(|fault| OF_OPERATORS.contains(fault)).collect();
+        let other = if self.lots.chance(50) { Some(fault) } else { self.lots.pick(&others).copied() };
+        if let Some(other) = other {
             self.chronicle.count("fault two operators");
-            self.happen(fault);
+            self.happen(other);
         }
     }
 

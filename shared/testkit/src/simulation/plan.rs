@@ -160,6 +160,8 @@ pub fn skew(lots: &mut Lots) -> i64 {
 /// The one kind of fault that a history is to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
+    /// None: what recipients do by themselves.
+    Nothing,
     /// This one.
     Fault(Fault),
     /// Calls that fail, or whose answer is lost, or that are made twice.
@@ -173,9 +175,9 @@ impl Plan {
         self.call_percent = if only == Only::Calls { 5 } else { 0 };
         self.faults = match only {
             Only::Fault(fault) => vec![fault],
-            Only::Calls => Vec::new(),
+            Only::Calls | Only::Nothing => Vec::new(),
         };
-        self.fault_percent = if only == Only::Calls { 0 } else { 8 };
+        self.fault_percent = if matches!(only, Only::Fault(_)) { 8 } else { 0 };
         if only == Only::Fault(Fault::Stray) {
             // Nothing but the redrive policy ever ends a message that nobody can read.
             self.queue.max_receives = Some(6);

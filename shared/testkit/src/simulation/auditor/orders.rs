@@ -119,7 +119,9 @@ impl Auditor {
             }
             let Some(run) = run_of(&order) else { continue };
             let released = self.releases.get(order.id.as_str()).copied().unwrap_or(0);
-            let is_only_one = self.releases.len() <= 1;
+            // Two reconcilers under two configurations may differ on what is blocked, and then the count of
+            // the one that came later stands.
+            let is_only_one = self.releases.len() <= 1 && self.world.office.peek_history().len() == 1;
             if run.tally.released > released || (is_only_one && run.tally.released < released) {
                 return Err(format!("{} counts {} released of {released}", order.id, run.tally.released));
             }
