@@ -171,6 +171,7 @@ locals {
       breach  = ["GreaterThanOrEqualToThreshold", 1], over = [300, 1, 1], missing = "notBreaching"
     }
 
+    # The gauge is of what a round reads of what is held (docs/decisions/0014): at most the longest held, perhaps less.
     held-long = {
       says    = "Something has been held for longer than ${var.slo.held_s} s: a pause, a quarantine or a stopped run was forgotten, or a budget is too small."
       act     = "Lift the hold, or say in the audit why it stays."

@@ -200,12 +200,20 @@ fn a_start_puts_a_new_configuration_in_force_and_an_older_one_changes_nothing() 
     assert_eq!(text(&serving.told, "config_revision"), in_force);
     let told = warnings(&serving.told);
     assert_eq!(told.len(), 1);
-    for expected in
-        [history[0].0.as_str(), in_force.as_str(), "stays in force", "waybill config apply waybill.toml"]
-    {
+    for expected in [
+        history[0].0.as_str(),
+        in_force.as_str(),
+        "stays in force",
+        "waybill config apply waybill.toml --why",
+    ] {
         assert!(told[0].contains(expected), "{expected:?} is not in {told:?}");
     }
     assert!(home.log().contains("stays in force"));
+    assert_eq!(serving.stop(), 0);
+    // The same switches as its own.
+    let serving = home.serve(&["--allow-local"]);
+    let told = warnings(&serving.told);
+    assert!(told[0].contains("waybill config apply waybill.toml --allow-local --why"), "{told:?}");
     assert_eq!(serving.stop(), 0);
     assert_eq!(operator.history(), history);
     std::fs::remove_file(second).unwrap();

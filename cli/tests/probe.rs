@@ -71,6 +71,23 @@ fn what_has_to_be_mended_is_said_and_the_end_is_1() {
 }
 
 #[test]
+fn what_never_reached_the_recipient_is_not_the_recipients_to_mend() {
+    for (url, more, sentence) in [
+        ("http://127.0.0.1:1/hooks", "", "start the recipient, let this machine through to its port"),
+        (
+            "http://127.0.0.1:1/hooks",
+            "headers = { \"x-key\" = \"env:NOBODY_SET_IT\" }\n",
+            "set the secret that",
+        ),
+    ] {
+        let ran = Home::with(url, more).run(&["probe", "d", "--config", "waybill.toml", "--allow-local"]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.out.contains(sentence), "{}", ran.out);
+        assert!(!ran.out.contains("answer 2xx"), "{}", ran.out);
+    }
+}
+
+#[test]
 fn the_destination_is_the_one_in_force_and_nothing_is_entered_of_it() {
     let recipient = Recipient::start(right);
     let home = Home::with(&recipient.url, &others(&recipient.url));
@@ -85,9 +102,14 @@ fn the_destination_is_the_one_in_force_and_nothing_is_entered_of_it() {
     assert_eq!(probe("o", BOSS).code, 0);
     assert_eq!(recipient.requests().len(), 8);
     // Another tenant's is answered as what there is not.
-    for (name, by) in [("o", MARIA), ("nobody", MARIA), ("nobody", BOSS)] {
+    for (name, by, hint) in [
+        ("o", MARIA, "did you mean d?"),
+        ("nobody", MARIA, "there are d"),
+        ("nobody", BOSS, "there are d, o"),
+    ] {
         let ran = probe(name, by);
-        assert_eq!((ran.code, ran.err), (1, format!("there is no destination {name}\n")));
+        let sentence = format!("destination {name}: nothing here has that name; {hint}\n");
+        assert_eq!((ran.code, ran.err), (2, sentence));
     }
     assert_eq!(recipient.requests().len(), 8);
     assert!(home.run(&["deliveries", "list", "--operator", BOSS]).out.is_empty());

@@ -48,8 +48,9 @@ fn a_plan_counts_by_destination_reason_and_fate_and_changes_nothing() {
     for line in [
         "d            payload_rejected         1      0                leave them: permanent",
         "4 selected: 2 to release, 0 past their deadline, 2 blocked",
-        "  permanent (2): to release them, change what its destination's configuration says, or say \
-         --permanent-reviewed \"why\"",
+        "  permanent (2): to release them, change the destination's url, secrets, headers or statuses, or, if it was \
+         mended elsewhere (at the recipient, or the value behind a secret's reference), say --permanent-reviewed \
+         \"why\"",
         "nothing was changed; --save FILE keeps the plan, and a run is started from that",
     ] {
         assert!(told.lines().any(|told| told == line), "{line:?} is no line of\n{told}");
@@ -301,6 +302,12 @@ fn a_sample_waits_for_its_review_and_the_rest_follows_with_one_effect_each() {
     assert!(told.contains(
         "  outcomes  of the last 2 released: 2 delivered, 0 failed at their next attempt, 0 not known yet\n"
     ));
+    assert!(told.contains(": its next release waits for a resume"), "{told}");
+    // However it is asked, it is what is known by now.
+    for line in [&line[..], &["redrive", "status"]] {
+        let outcomes = office.facts(MARIA, line).remove(0)["last_outcomes"].take();
+        assert_eq!(outcomes, json!({ "delivered": 2, "failed": 0, "open": 0 }), "{line:?}");
+    }
     assert_eq!(mended.effects(), 2);
 
     assert_eq!(office.by(MARIA, &["redrive", "resume", id, "--why", "both arrived"]).code, 0);

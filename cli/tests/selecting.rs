@@ -6,6 +6,29 @@ mod support;
 use support::office::{BOSS, MARIA, Office};
 use support::text;
 
+/// What is asked of one destination, or of a tenant's book, is as little an empty answer.
+#[test]
+fn a_slip_in_the_name_of_what_is_asked_for_is_exit_2() {
+    let office = Office::under("", &[]);
+    let tenant = "--tenant acmee: nothing here has that name; did you mean acme?\n";
+    let rows: [(&[&str], &str); 5] = [
+        (&["destinations", "show", "dd"], "destination dd: nothing here has that name; "),
+        (&["probe", "dd"], "destination dd: nothing here has that name; "),
+        (&["schedules", "list", "--tenant", "acmee"], tenant),
+        (&["audit", "list", "--tenant", "acmee"], tenant),
+        (&["redrive", "status", "--tenant", "acmee"], tenant),
+    ];
+    for (line, said) in rows {
+        let ran = office.by(BOSS, line);
+        assert_eq!(ran.code, 2, "{line:?}: {}", ran.err);
+        assert!(ran.err.starts_with(said), "{line:?}: {}", ran.err);
+    }
+    for what in [["schedules", "list"], ["audit", "list"], ["redrive", "status"]] {
+        let ran = office.by(BOSS, &[what[0], what[1], "--tenant", "acme"]);
+        assert_eq!(ran.code, 0, "{what:?}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_name_that_nothing_has_is_exit_2_with_the_one_that_was_probably_meant() {
     let office = Office::under(

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use waybill_domain::address::Locality;
+use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::outcome::FailureClass;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file;
+use waybill_service::consume::Verdict;
 use waybill_service::ports::Clock as _;
 use waybill_testkit::scripted::Reaction;
 
@@ -213,6 +215,42 @@ fn the_slack_of_the_nearest_open_delivery_is_told_by_each_round() {
         let held_ms = if held { 101_000.0 } else { 0.0 };
         assert_eq!(measured.get(r#"OldestHeldAge{reason="gate"}"#), Some(&held_ms), "{name}");
         assert_eq!(measured.get(r#"OldestHeldAge{reason="paused"}"#), Some(&0.0), "{name}");
+    }
+}
+
+/// A bounded destination lets a few go in a round and keeps the rest: what is found of both is told.
+#[test]
+fn the_slack_and_the_age_of_what_waits_for_a_budget_are_told_by_each_round() {
+    // Deadlines in seconds from publish, the later one first; how long after it the round looks; the least
+    // slack, and how many then have gone besides the first.
+    let rows: [(&str, [u64; 2], u64, u64, usize); 4] = [
+        ("nothing may go yet", [14_400, 7200], 30, 7170, 0),
+        ("one goes", [14_400, 7200], 3590, 3610, 1),
+        ("one is lost, and another goes", [14_400, 80], 3590, 0, 1),
+        ("all are lost", [85, 80], 3590, 0, 0),
+    ];
+    for (name, deadlines_s, after_s, slack_s, gone) in rows {
+        let measured = measured(|world| {
+            let world = World { config: world.config.clone(), ..World::new() }
+                .with("accounting", |it| it.budget = Budget::of(None, Rate::parse("rate", "1/h").ok()));
+            let begun = world.clock.now();
+            world.published(&event("first"), []);
+            let messages = world.receive();
+            messages.iter().for_each(|message| assert_eq!(world.work(message), Verdict::Acknowledge));
+            let mut waiting = Vec::new();
+            for (n, deadline_s) in deadlines_s.into_iter().enumerate() {
+                let at = begun.plus(DurationMs::from_secs(deadline_s));
+                waiting.push(world.published(&with(&format!("e{n}"), &format!(r#""deadline":"{at}""#)), []));
+            }
+            let messages = world.receive();
+            messages.iter().for_each(|message| assert_eq!(world.work(message), Verdict::Acknowledge));
+            assert!(waiting.iter().all(|id| world.record(id).hold.is_some()), "{name}: held");
+            world.clock.set(begun.plus(DurationMs::from_secs(after_s)));
+            assert_eq!(world.reconcile().lifted, gone, "{name}");
+        });
+        let ms = |seconds: u64| seconds as f64 * 1000.0;
+        assert_eq!(measured.get("LeastDeadlineSlack"), Some(&ms(slack_s)), "{name}");
+        assert_eq!(measured.get(r#"OldestHeldAge{reason="budget"}"#), Some(&ms(after_s)), "{name}");
     }
 }
 

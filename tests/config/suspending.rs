@@ -27,6 +27,24 @@ fn a_destination_is_suspended_only_where_its_configuration_says_so() {
     }
 }
 
+/// What was refused for good is not mended by a change of when its destination is suspended.
+#[test]
+fn when_it_is_suspended_makes_no_other_destination_of_it() {
+    let fingerprint = |lines: &str| {
+        let config = read(&format!("{DESTINATION}{lines}\n"));
+        config.destinations[&DestinationName::parse("d").unwrap()].fingerprint()
+    };
+    let plain = fingerprint("");
+    for (lines, same) in [
+        ("gone = \"suspend\"", true),
+        ("suspend_after = 20", true),
+        ("statuses = { 410 = \"retryable\" }", false),
+        ("gone = \"suspend\"\nstatuses = { 409 = \"delivered\" }", false),
+    ] {
+        assert_eq!(fingerprint(lines) == plain, same, "{lines}");
+    }
+}
+
 #[test]
 fn what_is_no_rule_is_refused() {
     let gone = "(\"dead_letter\", or \"suspend\" for a recipient that says by 410 that it wants no more)";

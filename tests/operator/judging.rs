@@ -80,7 +80,20 @@ fn a_dead_letter_is_judged_by_deadline_destination_limit_and_reason() {
         Row {
             name: "refused by the schema",
             reason: DeadLetterReason::PayloadInvalid,
-            fate: blocked(Block::Permanent),
+            fate: blocked(Block::PayloadInvalid),
+            ..Row::default()
+        },
+        Row {
+            name: "refused by the schema, and reviewed",
+            reason: DeadLetterReason::PayloadInvalid,
+            reviews: reviewed("permanent"),
+            ..Row::default()
+        },
+        Row {
+            name: "refused by the schema, and only the destination changed",
+            reason: DeadLetterReason::PayloadInvalid,
+            unchanged: false,
+            fate: blocked(Block::PayloadInvalid),
             ..Row::default()
         },
         Row { name: "perhaps applied", reason: AMBIGUOUS, fate: blocked(Block::Ambiguous), ..Row::default() },

@@ -147,6 +147,7 @@ fn half_of_the_timeout_is_still_in_time() {
             trial: Trial::Good,
             delivered: true,
             status: Some(200),
+            class: None,
             took: DurationMs::from_ms(took_ms),
             note: String::new(),
         };

@@ -9,7 +9,7 @@ use waybill_service::office::Office;
 use waybill_service::ports::PortResult;
 
 use super::operator::Operator;
-use super::{Globals, moment, tenant};
+use super::{Globals, known, moment, tenant};
 use crate::backend::on_office;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -40,7 +40,16 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             on_office!(opened, |_, office| {
                 // Across tenants: every book, the one across them among them.
                 let books = if book == Book::Across { operator.books(office).await? } else { vec![book] };
-                list(globals.output, office, &books, since).await
+                let entries = entries(office, &books, since).await?;
+                if entries.is_empty() {
+                    known::check(&operator, tenant.as_ref(), None)?;
+                }
+                match globals.output {
+                    Format::Json => entries.iter().for_each(|entry| out::json(&show::of_entry(entry))),
+                    Format::Table if entries.is_empty() => out::complain("no entries"),
+                    Format::Table => out::line(show::of_entries(&entries)),
+                }
+                Ok(Exit::Done)
             })
         }
         Command::Verify => {
@@ -73,12 +82,8 @@ pub(super) async fn each_entry(
     }
 }
 
-async fn list(
-    output: Format,
-    office: &impl Office,
-    books: &[Book],
-    since: Option<TimeMs>,
-) -> Result<Exit, Failure> {
+/// The entries of these books, oldest first.
+async fn entries(office: &impl Office, books: &[Book], since: Option<TimeMs>) -> PortResult<Vec<Entry>> {
     let mut entries = Vec::new();
     for book in books {
         each_entry(office, book, |entry| {
@@ -92,12 +97,7 @@ async fn list(
     if books.len() > 1 {
         entries.sort_by_key(|entry| entry.at);
     }
-    match output {
-        Format::Json => entries.iter().for_each(|entry| out::json(&show::of_entry(entry))),
-        Format::Table if entries.is_empty() => out::complain("no entries"),
-        Format::Table => out::line(show::of_entries(&entries)),
-    }
-    Ok(Exit::Done)
+    Ok(entries)
 }
 
 async fn verify(output: Format, office: &impl Office, books: &[Book]) -> Result<Exit, Failure> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use futures::future::try_join_all;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
@@ -123,6 +124,9 @@ async fn held(
     })
 }
 
+/// How many records are read at once.
+const TOGETHER: usize = 20;
+
 /// Every held delivery that the operator may know of, destination by destination, earliest deadline first,
 /// until `look` wants no more.
 pub(super) async fn each_held(
@@ -139,10 +143,13 @@ pub(super) async fn each_held(
         let mut from = None;
         loop {
             let page = store.held(&name, PAGE, from.as_ref()).await?;
-            for key in page.items.iter().filter(|key| operator.may_see(&key.tenant)) {
-                let record = store.load(key).await?.filter(|record| record.hold.is_some());
-                if record.is_some_and(|record| !look(record)) {
-                    return Ok(());
+            let keys: Vec<_> = page.items.iter().filter(|key| operator.may_see(&key.tenant)).collect();
+            for together in keys.chunks(TOGETHER) {
+                let records = try_join_all(together.iter().map(|key| store.load(key))).await?;
+                for record in records.into_iter().flatten().filter(|record| record.hold.is_some()) {
+                    if !look(record) {
+                        return Ok(());
+                    }
                 }
             }
             from = page.next;

@@ -13,7 +13,7 @@ use waybill_system::SystemClock;
 
 use super::holds::in_force;
 use super::operator::Operator;
-use super::{Globals, destination};
+use super::{Globals, destination, known};
 use crate::backend::on_office;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -59,7 +59,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             on_office!(opened, |ledger, office| {
                 let all = all(ledger, office, &operator).await?;
                 let Some(mut seen) = all.into_iter().find(|seen| seen.destination.name == destination) else {
-                    return Err(Failure::failed(format!("there is no destination {destination}")));
+                    return Err(known::no_destination(operator.config()?, &operator, &destination));
                 };
                 look(ledger, &operator, &mut seen, COUNTED[1]).await?;
                 match globals.output {

@@ -171,7 +171,11 @@ fn say(output: Format, act: &HoldAct, done: &str) -> Exit {
             out::json(&facts);
         }
         Format::Table => {
-            let was = if already { format!("was {done} already") } else { done.to_owned() };
+            let was = match (already, hold.lifted.is_some()) {
+                (true, _) => format!("was {done} already"),
+                (false, true) => done.to_owned(),
+                (false, false) => format!("{done}; bites within a second (on AWS within ten)"),
+            };
             out::line(format_args!("{} {was}", order.id));
             out::line(orders::of_holds(&[(order, hold)], None));
         }

@@ -47,13 +47,23 @@ pub(super) fn check_destination(
     operator: &Operator,
     name: &DestinationName,
 ) -> Result<(), Failure> {
-    let is_own = |tenants: &[TenantId]| tenants.iter().any(|tenant| operator.may_see(tenant));
-    let own = config.destinations.values().filter(|known| is_own(&known.tenants));
-    let known: BTreeSet<&str> = own.map(|known| known.name.as_str()).collect();
+    let known = destinations(config, operator);
     match known.contains(name.as_str()) {
         true => Ok(()),
         false => Err(unknown("--destination", name, &known)),
     }
+}
+
+/// The failure of a command about one destination that there is not, or that is none of the operator's.
+pub(super) fn no_destination(config: &Config, operator: &Operator, name: &DestinationName) -> Failure {
+    unknown("destination", name, &destinations(config, operator))
+}
+
+/// Every destination that serves a tenant whose matters the operator may know of.
+fn destinations<'c>(config: &'c Config, operator: &Operator) -> BTreeSet<&'c str> {
+    let is_own = |tenants: &[TenantId]| tenants.iter().any(|tenant| operator.may_see(tenant));
+    let own = config.destinations.values().filter(|known| is_own(&known.tenants));
+    own.map(|known| known.name.as_str()).collect()
 }
 
 /// Refuses a type that is next to one which the configuration speaks of, and that no delivery of late is

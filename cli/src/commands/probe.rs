@@ -4,6 +4,7 @@
 //! guards a delivery guards the probe. The ledger is told nothing. A hold does not keep a probe back: it
 //! is how one finds out whether the hold can be lifted.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use waybill_system::{SystemClock, SystemDice};
 
 use super::config::{load, locality};
 use super::operator::Operator;
-use super::{Globals, destination};
+use super::{Globals, destination, known};
 use crate::backend::Opened;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -45,19 +46,17 @@ pub(super) async fn run(globals: &Globals, arguments: Arguments) -> Result<Exit,
         true => None,
         false => Some(backend.open().await?),
     };
-    let found = match (config, &opened) {
+    let (destination, tenant) = match (config, &opened) {
         (None, Some(opened)) => in_force(globals, opened, &name).await?,
-        (None, None) => None,
+        (None, None) => return Err(known::unknown("destination", &name, &BTreeSet::new())),
         (Some(file), _) => {
             let rules = Rules { locality, secrets: backend.secret_stores(), worker_runs: None };
-            load(&file, rules)?.destinations.get(&name).and_then(|destination| {
-                let tenant = destination.tenants.first()?;
-                Some((destination.clone(), tenant.clone()))
-            })
+            let destinations = load(&file, rules)?.destinations;
+            let found =
+                destinations.get(&name).and_then(|it| Some((it.clone(), it.tenants.first()?.clone())));
+            let known = destinations.keys().map(DestinationName::as_str).collect();
+            found.ok_or_else(|| known::unknown("destination", &name, &known))?
         }
-    };
-    let Some((destination, tenant)) = found else {
-        return Err(Failure::failed(format!("there is no destination {name}")));
     };
     let recipient = HttpRecipient::new(SystemClock, locality);
     let heard = ask(opened.as_ref(), recipient, &destination, &tenant).await?;
@@ -75,11 +74,14 @@ async fn in_force(
     globals: &Globals,
     opened: &Opened,
     name: &DestinationName,
-) -> Result<Option<(Arc<Destination>, TenantId)>, Failure> {
+) -> Result<(Arc<Destination>, TenantId), Failure> {
     let operator = Operator::of(globals, opened, "probe").await?;
-    let Some(destination) = operator.config()?.destinations.get(name) else { return Ok(None) };
-    let tenant = destination.tenants.iter().find(|tenant| operator.may_see(tenant));
-    Ok(tenant.map(|tenant| (destination.clone(), tenant.clone())))
+    let config = operator.config()?;
+    let found = config.destinations.get(name).and_then(|destination| {
+        let tenant = destination.tenants.iter().find(|tenant| operator.may_see(tenant))?;
+        Some((destination.clone(), tenant.clone()))
+    });
+    found.ok_or_else(|| known::no_destination(config, &operator, name))
 }
 
 /// Asks from here, with the secrets of the backend: on AWS whoever asks must be allowed to read them.

@@ -5,6 +5,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use futures::future::try_join_all;
 use serde_json::Value;
 use waybill_domain::authority::Book;
 use waybill_domain::identity::TenantId;
@@ -90,19 +91,19 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Stop(About { run, tenant, why }) => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "redrive stop").await?;
-            on_office!(opened, |_, office| {
+            on_office!(opened, |ledger, office| {
                 let books = operator.books_of(&opened, office, tenant.as_ref()).await?;
                 let act = desk(office).stop(&run, &books, operator.name()?, &why).await?;
-                Ok(say(globals.output, &act, "stopped"))
+                say(globals.output, ledger, &act, "stopped", None).await
             })
         }
         Command::Resume(About { run, tenant, why }) => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "redrive resume").await?;
-            on_office!(opened, |_, office| {
+            on_office!(opened, |ledger, office| {
                 let books = operator.books_of(&opened, office, tenant.as_ref()).await?;
                 let act = desk(office).resume(&run, &books, operator.name()?, &why).await?;
-                Ok(say(globals.output, &act, "resumed"))
+                say(globals.output, ledger, &act, "resumed", None).await
             })
         }
         Command::Status { run, tenant } => status(globals, run.as_ref(), tenant.as_ref()).await,
@@ -158,13 +159,13 @@ async fn start(globals: &Globals, file: &Path, start: Start, why: &str) -> Resul
     operator.check(&opened, &plan.selection.book()).await?;
     plan.check(SystemClock.now())
         .map_err(|invalid| Failure::wrong_input(format!("{}: {invalid}", file.display())))?;
-    on_office!(opened, |_, office| {
+    on_office!(opened, |ledger, office| {
         let act = desk(office).start(&plan, start, operator.name()?, why).await?;
         let holds = holding(office, &operator, &plan).await?;
         if globals.output == Format::Table {
             warn_of(&holds);
         }
-        Ok(say_with(globals.output, &act, "started", [("holds", in_json(&holds))]))
+        say(globals.output, ledger, &act, "started", Some(in_json(&holds))).await
     })
 }
 
@@ -198,33 +199,32 @@ fn read(file: &Path) -> Result<Plan, Failure> {
         .map_err(|error| Failure::wrong_input(format!("{shown}: is not a plan of a redrive: {error}")))
 }
 
-fn say(output: Format, act: &RunAct, done: &str) -> Exit {
-    say_with(output, act, done, [])
-}
-
-/// The same, with facts of the command's own for programs.
-fn say_with<const N: usize>(
+/// Says what was done, with what became of the run so far; for programs with the holds in its way, too,
+/// where these were asked for.
+async fn say(
     output: Format,
+    ledger: &impl Ledger,
     act: &RunAct,
     done: &str,
-    own: [(&'static str, Value); N],
-) -> Exit {
+    holds: Option<Value>,
+) -> Result<Exit, Failure> {
     let (order, already) = (act.order(), matches!(act, RunAct::Already(_)));
-    let Some(run) = run_of(order) else { return Exit::Done };
+    let Some(run) = run_of(order) else { return Ok(Exit::Done) };
+    let seen = seen_now(ledger, order, run).await?;
     match output {
         Format::Json => {
-            let mut facts = runs::facts(order, run, Outcomes::noted(run));
+            let mut facts = runs::facts(order, run, seen);
             facts.insert("already".to_owned(), already.into());
-            facts.extend(own.map(|(name, fact)| (name.to_owned(), fact)));
+            facts.extend(holds.map(|holds| ("holds".to_owned(), holds)));
             out::json(&facts);
         }
         Format::Table => {
             let was = if already { format!("was {done} already") } else { done.to_owned() };
             out::line(format_args!("{} {was}", order.id));
-            out::line(runs::of_run(order, run, Outcomes::noted(run)));
+            out::line(runs::of_run(order, run, seen));
         }
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 fn run_of(order: &Order) -> Option<&Run> {
@@ -239,7 +239,13 @@ async fn status(globals: &Globals, id: Option<&OrderId>, tenant: Option<&TenantI
     let operator = Operator::of(globals, &opened, "redrive status").await?;
     on_office!(opened, |ledger, office| {
         let books = operator.books_of(&opened, office, tenant).await?;
-        let Some(id) = id else { return all(globals.output, office, &books).await };
+        let Some(id) = id else {
+            let found = orders_of(office, &books, |order| run_of(order).is_some()).await?;
+            if found.is_empty() {
+                known::check(&operator, tenant, None)?;
+            }
+            return all(globals.output, ledger, found).await;
+        };
         let order = desk(office).find(id, &books).await?;
         let Some((order, run)) = order.as_ref().and_then(|order| Some((order, run_of(order)?))) else {
             return Err(Failure::failed(format!("there is no redrive run {id}")));
@@ -257,8 +263,8 @@ async fn status(globals: &Globals, id: Option<&OrderId>, tenant: Option<&TenantI
 /// run looks no more, and its reviewer wants to know.
 async fn seen_now(ledger: &impl Ledger, order: &Order, run: &Run) -> Result<Outcomes, Failure> {
     let mut seen = Outcomes { open: 0, ..Outcomes::noted(run) };
-    for watched in &run.watched {
-        let record = ledger.load(&watched.delivery).await?;
+    let loading = run.watched.iter().map(|watched| ledger.load(&watched.delivery));
+    for (watched, record) in run.watched.iter().zip(try_join_all(loading).await?) {
         match record.map(|record| outcome_of(watched, &record, order.id.as_str())) {
             Some(Ok(Some(true))) => seen.delivered += 1,
             Some(Ok(Some(false))) => seen.failed += 1,
@@ -270,15 +276,16 @@ async fn seen_now(ledger: &impl Ledger, order: &Order, run: &Run) -> Result<Outc
     Ok(seen)
 }
 
-async fn all(output: Format, office: &impl Office, books: &[Book]) -> Result<Exit, Failure> {
-    let mut orders = orders_of(office, books, |order| run_of(order).is_some()).await?;
+async fn all(output: Format, ledger: &impl Ledger, mut orders: Vec<Order>) -> Result<Exit, Failure> {
     // Newest first: an identifier begins with its time.
     orders.sort_by(|a, b| b.id.cmp(&a.id));
     let found: Vec<(&Order, &Run)> =
         orders.iter().filter_map(|order| Some((order, run_of(order)?))).collect();
     match output {
         Format::Json => {
-            found.iter().for_each(|(order, run)| out::json(&runs::facts(order, run, Outcomes::noted(run))))
+            for (order, run) in found {
+                out::json(&runs::facts(order, run, seen_now(ledger, order, run).await?));
+            }
         }
         Format::Table if found.is_empty() => out::complain("no redrive runs"),
         Format::Table => out::line(runs::of_runs(&found)),

@@ -7,7 +7,7 @@ use waybill_service::schedule::standing::standing;
 use waybill_system::SystemClock;
 
 use super::operator::Operator;
-use super::{Globals, tenant};
+use super::{Globals, known, tenant};
 use crate::backend::on_store;
 use crate::exit::{Exit, Failure};
 use crate::out::{self, Format};
@@ -32,6 +32,9 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         operator.tenant(&opened, tenant.as_ref()).await?;
     }
     let seen = on_store!(opened, |ledger, _| all(ledger, &operator, tenant.as_ref()).await)?;
+    if seen.is_empty() {
+        known::check(&operator, tenant.as_ref(), None)?;
+    }
     match globals.output {
         Format::Json => seen.iter().for_each(|seen| out::json(&shown::facts(seen))),
         Format::Table if seen.is_empty() => out::complain("no schedules"),

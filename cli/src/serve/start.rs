@@ -65,7 +65,7 @@ pub(super) async fn put_in_force<S: Office + Revisions, C: Clock, D: Dice>(
             return Ok(None);
         }
         if desk.office.document(revision).await?.is_some() {
-            return Ok(Some(warning(given, &in_force)));
+            return Ok(Some(warning(given, &in_force, rules.locality)));
         }
     }
     let by = starter(operator);
@@ -79,12 +79,13 @@ pub(super) async fn put_in_force<S: Office + Revisions, C: Clock, D: Dice>(
     }
 }
 
-fn warning(given: &Given, in_force: &Revision) -> String {
+fn warning(given: &Given, in_force: &Revision, locality: Locality) -> String {
     let (file, revision) = (given.file.display(), &given.config.revision);
+    let switch = if locality == Locality::AllowLocal { " --allow-local" } else { "" };
     let Revision { number, revision: newer, signed, .. } = in_force;
     format!(
         "{file} is revision {revision}, which was in force before; revision {newer} (number {number}, put in \
-         force by {} at {}) stays in force; waybill config apply {file} --why \"why\" brings {revision} back",
+         force by {} at {}) stays in force; waybill config apply {file}{switch} --why \"why\" brings {revision} back",
         signed.by, signed.at,
     )
 }

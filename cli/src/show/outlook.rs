@@ -68,6 +68,14 @@ fn of_open(record: &Record) -> Outlook {
             (HoldReason::RunStopped, None) => {
                 Some("resume the run when it may go (waybill redrive resume)".to_owned())
             }
+            // Lifted by hand it would be refused, and suspended again.
+            (HoldReason::Suspended, deadline) => {
+                let destination = &record.delivery.destination;
+                let by = deadline.map_or_else(String::new, |at| format!(" in time: its deadline is {at}"));
+                Some(format!(
+                    "mend {destination}{by}; the next probe lifts it (waybill destinations show {destination})"
+                ))
+            }
             (_, Some(deadline)) => Some(format!("lift the hold in time: its deadline is {deadline}")),
             (_, None) => Some("lift the hold when it may go".to_owned()),
         };

@@ -69,6 +69,9 @@ pub(crate) fn of_run(order: &Order, run: &Run, seen: Outcomes) -> String {
     for (name, lane) in &run.lanes {
         let left = match (lane.done, lane.next_at) {
             (true, _) => "all of it was judged".to_owned(),
+            (false, _) if run.standing != Standing::Running => {
+                "its next release waits for a resume".to_owned()
+            }
             (false, Some(at)) => format!("its next release is due at {at} at the earliest"),
             (false, None) => "nothing was released yet".to_owned(),
         };

@@ -229,4 +229,8 @@ fn a_claim_and_a_hold_are_shown_as_what_they_are() {
             "  for you      lift the hold in time: its deadline is 2026-01-01T02:30:00.000Z",
         ],
     );
+    let suspended = Held { reason: HoldReason::Suspended, since: at(7) };
+    let held = record(None).hold(&writer("h", at(7)), suspended).unwrap().into_after();
+    let told = "  for you      mend acme-accounting; the next probe lifts it (waybill destinations show acme-accounting)";
+    check(&held, &[], &[told]);
 }

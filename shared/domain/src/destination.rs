@@ -16,6 +16,9 @@ use crate::static_header::StaticHeader;
 use crate::suspension::SuspendRules;
 use crate::time::DurationMs;
 
+/// The status that may suspend a destination; its reading then is not the operator's own.
+const GONE: u16 = 410;
+
 /// Where and how one recipient wants its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
@@ -63,8 +66,9 @@ impl Destination {
     }
 
     /// Tells configurations of it apart, in sixteen hexadecimal digits: where its requests go, what
-    /// signs them, which header fields go with them, and how its answers are read. Retry rules, names and owners do not count: they mend
-    /// nothing that a recipient refused for good.
+    /// signs them, which header fields go with them, and how its answers are read. Retry rules, names
+    /// and owners do not count, nor does when it is suspended: they mend nothing that a recipient refused
+    /// for good.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut part = |text: &str| {
@@ -78,7 +82,9 @@ impl Destination {
         for header in &self.headers {
             part(&header.to_string());
         }
-        for (status, reading) in &self.statuses {
+        let is_gone_read = self.suspension.as_ref().is_some_and(|rules| rules.on_gone);
+        let read = self.statuses.iter().filter(|(status, _)| !(is_gone_read && **status == GONE));
+        for (status, reading) in read {
             let reading = match reading {
                 StatusOverride::Delivered => "delivered",
                 StatusOverride::Retryable => "retryable",

@@ -4,6 +4,7 @@
 //! another key's, and one that is signed well and old. Only what can be seen from outside is judged:
 //! whether a repeat had a second effect stands in the recipient's own records.
 
+use crate::outcome::FailureClass;
 use crate::time::DurationMs;
 
 /// The type of the test events.
@@ -39,6 +40,8 @@ pub struct Heard {
     pub delivered: bool,
     /// The final status, where one came.
     pub status: Option<u16>,
+    /// How the attempt failed; `None` where it did not, or was not made.
+    pub class: Option<FailureClass>,
     /// From the beginning of the attempt to its end.
     pub took: DurationMs,
     /// What the attempt says of itself.
@@ -76,7 +79,7 @@ pub struct Finding {
     pub opinion: Opinion,
     /// What was seen.
     pub found: String,
-    /// What the recipient should do instead.
+    /// What should be done, by the recipient or by whoever configures it.
     pub mend: Option<&'static str>,
 }
 
@@ -111,8 +114,27 @@ fn takes(good: Option<&Heard>) -> Finding {
     if good.delivered {
         return Finding { check, opinion: Opinion::Good, found, mend: None };
     }
-    let mend = "answer 2xx once the event is kept; the other events are sent when this one is taken";
-    Finding { check, opinion: Opinion::Bad, found, mend: Some(mend) }
+    Finding { check, opinion: Opinion::Bad, found, mend: Some(to_be_taken(good.class)) }
+}
+
+/// What makes a recipient take the good event, by how that failed: what never reached it, it cannot mend.
+fn to_be_taken(class: Option<FailureClass>) -> &'static str {
+    use FailureClass as C;
+    match class {
+        None => "ask again: nothing was sent",
+        Some(C::Dns) => "correct the name in the destination's url, or its entry in the DNS",
+        Some(C::Connect) => {
+            "start the recipient, let this machine through to its port, or correct the destination's url"
+        }
+        Some(C::Tls) => "mend the recipient's certificate or its TLS, or correct the destination's url",
+        Some(C::ForbiddenAddress) => {
+            "give the destination an https url at a public address; for local trials say --allow-local"
+        }
+        Some(C::SecretUnavailable) => "set the secret that the destination refers to, where Waybill runs",
+        Some(C::Redirect) => "correct the destination's url: redirects are not followed",
+        Some(C::EndpointMissing) => "correct the destination's url, or take POST there",
+        Some(_) => "answer 2xx once the event is kept; the other events are sent when this one is taken",
+    }
 }
 
 /// Half of the timeout is left for bad days.

@@ -100,6 +100,8 @@ pub enum Fate {
 pub enum Block {
     /// Only a person can mend what failed, and the destination's configuration is as it was.
     Permanent,
+    /// Its destination's schema refused it: nobody sent it, so no change of the destination tells.
+    PayloadInvalid,
     /// The recipient may have applied it.
     Ambiguous,
     /// It was released as often as the limit allows.
@@ -113,6 +115,7 @@ impl Block {
     pub const fn as_str(self) -> &'static str {
         match self {
             Block::Permanent => "permanent",
+            Block::PayloadInvalid => "payload_invalid",
             Block::Ambiguous => "ambiguous",
             Block::RedrivesUsedUp => "redrives_used_up",
             Block::DestinationRemoved => "destination_removed",
@@ -123,7 +126,11 @@ impl Block {
     pub const fn remedy(self) -> &'static str {
         match self {
             Block::Permanent => {
-                "change what its destination's configuration says, or say --permanent-reviewed \"why\""
+                "change the destination's url, secrets, headers or statuses, or, if it was mended elsewhere (at the \
+                 recipient, or the value behind a secret's reference), say --permanent-reviewed \"why\""
+            }
+            Block::PayloadInvalid => {
+                "correct the schema, so that it takes the payload, then say --permanent-reviewed \"why\""
             }
             Block::Ambiguous => {
                 "ask the recipient whether it was applied; then resolve it, or say --ambiguous-reviewed \"why\""
@@ -166,7 +173,7 @@ pub fn judge(record: &Record, destination: Option<&Destination>, bench: Bench<'_
         }
         // Nobody sent it, so no attempt tells of a configuration: whoever mended the schema says so.
         Some(DeadLetterReason::PayloadInvalid) if reviews.permanent.is_none() => {
-            Fate::Blocked(Block::Permanent)
+            Fate::Blocked(Block::PayloadInvalid)
         }
         Some(DeadLetterReason::AmbiguousOutcome) if reviews.ambiguous.is_none() => {
             Fate::Blocked(Block::Ambiguous)

@@ -60,6 +60,10 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
                 trial,
                 delivered: outcome == Outcome::Delivered,
                 status,
+                class: match outcome {
+                    Outcome::Failed(failure) => Some(failure.class),
+                    Outcome::Delivered => None,
+                },
                 took: ended_at.since(started_at),
                 note,
             },
@@ -67,6 +71,7 @@ impl<C: Clock, R: Resolver, S: Secrets> HttpRecipient<C, R, S> {
                 trial,
                 delivered: false,
                 status: None,
+                class: None,
                 took: DurationMs::ZERO,
                 note: "not sent: the time for it ran out before the connection stood".to_owned(),
             },

@@ -94,30 +94,25 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         {
             bounded = None;
         }
-        if let Some(bid) = bounded
-            && turn.from.is_none()
-        {
-            let counter = Desk::default().counter(&turn.destination);
+        let Some(bid) = bounded else { return self.look_at_page(config, turn, limits, report).await };
+        let (name, is_first) = (turn.destination.clone(), turn.from.is_none());
+        // Before anything is released or ended: a round tells what it found.
+        let next = self.look_at_front(config, turn, limits, report).await?;
+        if is_first {
+            let counter = Desk::default().counter(&name);
             let look = Look {
                 always: true,
                 most: limits.pages.saturating_mul(limits.page_size),
                 until: limits.until,
             };
             let going = self.write_usage(&counter, bid, look, &[]).await?;
-            let is_full = going.is_empty();
             self.let_go(config, going, report).await;
-            return match is_full {
-                true => self.look_at_front(config, turn, limits, report).await,
-                false => Ok(None),
-            };
         }
-        match bounded.is_some() {
-            true => self.look_at_front(config, turn, limits, report).await,
-            false => self.look_at_page(config, turn, limits, report).await,
-        }
+        Ok(next)
     }
 
-    /// Only what has passed its deadline goes; behind the first that has not, none has.
+    /// Only what has passed its deadline goes; behind the first that has not, none has. Where a
+    /// few go in a round, all of the front is seen, for it tells how long they have waited.
     async fn look_at_front(
         &self,
         config: &Config,
@@ -127,12 +122,18 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     ) -> PortResult<Option<Turn>> {
         let most = FRONT.min(limits.page_size);
         let found = self.ledger.held(&turn.destination, most, turn.from.as_ref()).await?;
+        let mut is_all_over = true;
         for key in &found.items {
             match self.end_if_over(config, key, report).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(None),
+                // What is kept for long is kept cheaply: the first tells of the slack.
+                Ok(false) if keeps_all(&config.holds, &turn.destination) => return Ok(None),
+                Ok(false) => is_all_over = false,
                 failed => self.note_failure(key, failed.map(drop), report),
             }
+        }
+        if !is_all_over {
+            return Ok(None);
         }
         Ok(next_turn(turn, found.next, limits, report))
     }
@@ -156,7 +157,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         Ok(next_turn(turn, found.next, limits, report))
     }
 
-    /// Whether what stands behind it in the order of deadlines may be over, too.
+    /// Ends it if its time is over. Whether what stands behind it in the order of deadlines may be over, too.
     async fn end_if_over(
         &self,
         config: &Config,
