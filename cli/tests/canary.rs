@@ -223,12 +223,12 @@ fn operate(home: &Home, written: &mut Written) {
     written.run(home, &["config", "history"], 0);
     written.run(home, &["audit", "list"], 0);
     written.run(home, &["audit", "verify"], 0);
-    for line in [
-        &["deliveries", "show", "whd_00000000000000000000000000"] as &[&str],
-        &["destinations", "show", "nobody"],
-        &["redrive", "status", "rdr_00000000000000000000000000"],
+    for (line, code) in [
+        (["deliveries", "show", "whd_00000000000000000000000000"], 1),
+        (["destinations", "show", "nobody"], 2),
+        (["redrive", "status", "rdr_00000000000000000000000000"], 1),
     ] {
-        written.run(home, line, 1);
+        written.run(home, &line, code);
     }
 }
 
