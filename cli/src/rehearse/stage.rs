@@ -43,8 +43,8 @@ const EXAMPLE: &str = include_str!("../../../waybill.example.toml");
 /// What signs the requests of every rehearsal: a test secret, to be shown to anybody.
 pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// How long a recipient on loopback is waited for.
-pub(crate) const PATIENCE: DurationMs = DurationMs::from_ms(400);
+/// How long a recipient on loopback is waited for: longer than a busy machine stands still.
+pub(crate) const PATIENCE: DurationMs = DurationMs::from_ms(1_500);
 /// How long a received message is hidden: longer than any lease of the rehearsal.
 const VISIBILITY: DurationMs = DurationMs::from_secs(30);
 
