@@ -18,7 +18,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use waybill_domain::delivery::Record;
 use waybill_domain::envelope::{Decoded, decode};
-use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId};
+use waybill_domain::identity::{AttemptNumber, DeliveryKey, DestinationName, MessageId};
 use waybill_domain::order::OrderId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
@@ -54,6 +54,8 @@ pub struct Auditor {
     releases: BTreeMap<String, u64>,
     /// The run that released something in this step.
     released_now: Option<String>,
+    /// The most slots that each destination had, and as of which write of the office.
+    most_slots: BTreeMap<DestinationName, (u64, u32)>,
     /// Since when an order keeps deliveries back, of those that do.
     held_since: BTreeMap<OrderId, TimeMs>,
     /// When each worker's machine had read the configuration that it works under.
@@ -112,6 +114,7 @@ impl Auditor {
             moving: String::new(),
             releases: BTreeMap::new(),
             released_now: None,
+            most_slots: BTreeMap::new(),
             held_since: BTreeMap::new(),
             read_at: BTreeMap::new(),
             windows: Vec::new(),
@@ -182,6 +185,7 @@ impl Auditor {
             self.queue_event(event);
         }
         self.check_orders()?;
+        self.note_budgets();
         self.check_requests()?;
         if let Some((key, _)) = self.world.ledger.take_altered_evidence().first() {
             return Err(format!("evidence of {key} was altered"));

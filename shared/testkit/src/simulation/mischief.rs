@@ -51,7 +51,6 @@ impl History {
                 self.world.queue.purge();
                 self.chronicle.fault("fault queue purged", String::new);
             }
-            Fault::Purge => {}
             Fault::ClockJump => {
                 let offset = skew(&mut self.lots);
                 let machine = self.lots.below(self.machines.len() as u64) as usize;
@@ -70,11 +69,11 @@ impl History {
             }
             Fault::Hold => self.hold_or_lift(),
             Fault::Configure if self.lots.chance(30) => self.configure(),
-            Fault::Configure => {}
             Fault::Redrive => self.redrive(),
             Fault::StopRun => self.stop_or_resume(),
             Fault::EndDeadLetter if self.lots.chance(40) => self.end_dead_letter(),
-            Fault::EndDeadLetter => {}
+            // These come less often than the others.
+            Fault::Purge | Fault::Configure | Fault::EndDeadLetter => self.tried -= 1,
             Fault::Sweep => self.begin_sweep(),
             Fault::Postpone => {
                 if let Some((id, _)) = self.any_message() {

@@ -12,19 +12,31 @@ impl Auditor {
     /// Counted at the recipient, in truth, whatever anybody's clock says.
     pub(super) fn check_in_flight(&self, record: &Record, request: &Received) -> Result<(), Broken> {
         let destination = &record.delivery.destination;
-        let config = self.world.config();
-        let budget = config.destinations.get(destination).and_then(|destination| destination.budget);
-        let Some(budget) = budget else { return Ok(()) };
+        let Some(&(_, most)) = self.most_slots.get(destination) else { return Ok(()) };
         let is_of_it = |open: &&super::OpenRequest| {
             open.over_at > request.at
                 && self.world.ledger.inspect(&open.key, |record| record.delivery.destination == *destination)
                     == Some(true)
         };
         let others = self.open_requests.iter().filter(is_of_it).count();
-        if others >= budget.concurrency as usize {
-            return Err(format!("sent while {others} wait for {destination}, whose budget is {budget:?}"));
+        if others >= most as usize {
+            return Err(format!("sent while {others} wait for {destination}, whose budget is {most}"));
         }
         Ok(())
+    }
+
+    /// The most slots that each destination ever had: whoever read a configuration goes by it for a while.
+    pub(super) fn note_budgets(&mut self) {
+        let writes = self.world.office.writes();
+        if self.most_slots.values().any(|(at, _)| *at == writes) {
+            return;
+        }
+        for (name, destination) in &self.world.config().destinations {
+            if let Some(budget) = destination.budget {
+                let (at, most) = self.most_slots.entry(name.clone()).or_default();
+                (*at, *most) = (writes, budget.concurrency.max(*most));
+            }
+        }
     }
 
     /// A worker that nothing kept from it has given back every slot.
