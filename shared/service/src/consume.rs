@@ -5,30 +5,29 @@
 //! token is a lost race: load and admit again, never acknowledge because of it.
 
 mod budgeted;
+mod settling;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use waybill_domain::admit::{Admission, Scene, Suppressed, admit};
 use waybill_domain::attempt::{Phase, SendReport, SendWindow, Sending};
-use waybill_domain::delivery::{Change, Claim, Record, State};
+use waybill_domain::delivery::{Change, Record, State};
 use waybill_domain::destination::Destination;
 use waybill_domain::envelope::{DeadLetter, Decoded, WakeUp, decode};
 use waybill_domain::hold::Held;
-use waybill_domain::identity::{AttemptNumber, DeliveryKey, MessageId, WriteToken};
-use waybill_domain::outcome::{Outcome, Seen, classify};
-use waybill_domain::settle::{Terms, interrupted, settle, settle_by, settle_late, standing_evidence};
+use waybill_domain::identity::{AttemptNumber, MessageId, WriteToken};
+use waybill_domain::outcome::{Seen, classify};
+use waybill_domain::settle::Terms;
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_domain::transition::{ClaimEnd, IllegalTransition, Writer};
+use waybill_domain::transition::Writer;
 
 use crate::config::Config;
 use crate::desk::{Approach, Slot};
 use crate::look_up::ask_then_send;
-use crate::ports::{
-    Applied, Burial, Clock, Dice, Ledger, PortError, PortResult, Ports, Queue, Recipient, Request,
-};
+use crate::ports::{Burial, Clock, Dice, Ledger, PortResult, Ports, Queue, Recipient, Request};
 use crate::release::{goes_at, usable_until};
-use crate::steps::{Landing, MOST_ROUNDS, hand_over, insist, legal, write};
+use crate::steps::{Landing, MOST_ROUNDS, hand_over, legal, write};
 use crate::{instruments, notes};
 
 /// A message as it came from the queue.
@@ -199,24 +198,6 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         }
     }
 
-    /// Evidence first, here too: what stands of the attempt already (its worker died after writing it,
-    /// or another finder did) is what counts; without any, it was interrupted.
-    async fn settle_lapsed(&self, record: &Record, terms: &Terms, by: &Writer) -> PortResult<Change> {
-        let (ledger, key) = (&self.ports.ledger, record.delivery.key());
-        let mut attempts = ledger.attempts(&key).await?;
-        if standing_evidence(record, &attempts).is_none() {
-            let own = legal(interrupted(record, terms, by, self.ports.dice.unit()))?;
-            ledger.add_attempt(&key, &own).await?;
-            // Another finder's may have come first: both settle by the one that stands.
-            attempts = ledger.attempts(&key).await?;
-        }
-        let standing = standing_evidence(record, &attempts).ok_or_else(|| PortError::AskLater {
-            port: "ledger",
-            cause: "evidence that was just written is not read back".into(),
-        })?;
-        legal(settle_by(record, standing, ClaimEnd::Lapsed, terms, by))
-    }
-
     /// Writes a conclusion that needs no request, then hands off and acknowledges.
     async fn conclude(
         &self,
@@ -293,88 +274,6 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         }
     }
 
-    /// Evidence, settle, hand off; and what was acknowledged in time is not lost with its claim.
-    async fn settle_report(
-        &self,
-        config: &Config,
-        claimed: Record,
-        claim: &Claim,
-        report: &SendReport,
-        terms: &Terms,
-        by: &Writer,
-    ) -> PortResult<Round> {
-        let unit = self.ports.dice.unit();
-        let key = claimed.delivery.key();
-        if let Some(attempt) = &legal(settle(&claimed, report, terms, by, unit))?.attempt {
-            insist(|| self.ports.ledger.add_attempt(&key, attempt)).await?;
-        }
-        let round = self
-            .settle_until_known(config, claimed, by, |record| {
-                settle(record, report, terms, by, unit).map(|settlement| settlement.change)
-            })
-            .await?;
-        match (round, report.outcome) {
-            (Round::Again, Outcome::Delivered) => {
-                self.acknowledge_late(config, &key, claim, report, terms, by).await
-            }
-            (round, _) => Ok(round),
-        }
-    }
-
-    /// Settles our claim. If the condition fails: the settled token is ours → it had landed; the
-    /// claim is still ours → somebody only moved the revision, settle again on the new one; anything
-    /// else → the claim is lost.
-    async fn settle_until_known(
-        &self,
-        config: &Config,
-        claimed: Record,
-        by: &Writer,
-        settle: impl Fn(&Record) -> Result<Change, IllegalTransition>,
-    ) -> PortResult<Round> {
-        let is_settled_by_us = |stored: &Record| stored.settled_token.as_ref() == Some(&by.token);
-        let mut current = Box::new(claimed);
-        for _ in 0..MOST_ROUNDS {
-            let Ok(change) = settle(&current) else { break };
-            match insist(|| write(&self.ports.ledger, &change, is_settled_by_us)).await? {
-                Landing::Landed(after) => {
-                    notes::decision(&after);
-                    instruments::decided(config, current.attempts_made, &after);
-                    return self.hand_off(&after).await;
-                }
-                Landing::Lost(Some(stored)) if has_claim(&stored, by) => current = stored,
-                Landing::Lost(_) => break,
-            }
-        }
-        tracing::warn!(delivery_id = %current.delivery.id, tenant = %current.delivery.tenant, "claim lost");
-        Ok(Round::Again)
-    }
-
-    async fn acknowledge_late(
-        &self,
-        config: &Config,
-        key: &DeliveryKey,
-        claim: &Claim,
-        report: &SendReport,
-        terms: &Terms,
-        by: &Writer,
-    ) -> PortResult<Round> {
-        for _ in 0..MOST_ROUNDS {
-            let Some(record) = self.ports.ledger.load(key).await? else { break };
-            let Ok(change) = settle_late(&record, claim.attempt, report, terms, by) else { break };
-            match self.ports.ledger.apply(&change).await {
-                Ok(Applied::Landed) => {
-                    notes::decision(change.after());
-                    instruments::ended(config, change.after());
-                    break;
-                }
-                // Whether it landed or not shows when the record is loaded again.
-                Ok(Applied::Lost(_)) | Err(PortError::AskLater { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Round::Again)
-    }
-
     /// A body that is no envelope of ours: kept as it is, where an operator looks.
     async fn bury_raw(&self, message: Incoming<'_>, why: &str) -> PortResult<Verdict> {
         let attributes = vec![("reason", "undecodable".to_owned())];
@@ -409,10 +308,6 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             is_probe: false,
         }
     }
-}
-
-fn has_claim(record: &Record, by: &Writer) -> bool {
-    record.claim.as_ref().is_some_and(|claim| claim.token == by.token)
 }
 
 fn payload_missing(destination: &Destination, now: TimeMs) -> SendReport {
