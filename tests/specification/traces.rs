@@ -181,9 +181,12 @@ fn a_message_carries_the_parent_and_a_reader_that_does_not_know_it_reads_on() {
 
     // What a reader does not know, or cannot read, is as if it were not there.
     let plain = WakeUp::for_next_attempt(&pending(None));
-    for odd in
-        [r#""something_new":{"a":[1]}"#, r#""traceparent":"01-of-the-future""#, r#""traceparent":null"#]
-    {
+    for odd in [
+        r#""something_new":{"a":[1]}"#,
+        r#""traceparent":"01-of-the-future""#,
+        r#""traceparent":null"#,
+        r#""traceparent":7"#,
+    ] {
         let body = plain.encode().replacen('{', &format!("{{{odd},"), 1);
         assert_eq!(decode(&body), Decoded::WakeUp(plain.clone()), "{body}");
     }

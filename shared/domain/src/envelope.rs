@@ -50,8 +50,8 @@ pub struct Facts {
 
 /// A trace that nobody can read is none: no wake-up is lost for it.
 fn if_legible<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TraceParent>, D::Error> {
-    let text = Option::<String>::deserialize(from)?;
-    Ok(text.and_then(|text| TraceParent::parse(&text).ok()))
+    let written = Option::<serde_json::Value>::deserialize(from)?;
+    Ok(written.as_ref().and_then(serde_json::Value::as_str).and_then(|text| TraceParent::parse(text).ok()))
 }
 
 /// The last failure, in short.
