@@ -180,12 +180,21 @@ impl Default for System {
 impl Config {
     /// The same under what these open orders say.
     pub fn under<'a>(self, open: impl IntoIterator<Item = &'a Order>) -> Self {
+        let (holds, resumed) = self.said_by(open);
+        Self { holds, resumed, ..self }
+    }
+
+    /// What these open orders hold, and which runs they let go on.
+    pub(crate) fn said_by<'a>(
+        &self,
+        open: impl IntoIterator<Item = &'a Order>,
+    ) -> (Vec<HoldRule>, Vec<Resumed>) {
         let (mut holds, mut resumed) = (Vec::new(), Vec::new());
         for order in open {
-            holds.extend(order.hold_rule().map(|rule| bounded(rule, &order.book, &self)));
+            holds.extend(order.hold_rule().map(|rule| bounded(rule, &order.book, self)));
             resumed.extend(order.resumed());
         }
-        Self { holds, resumed, ..self }
+        (holds, resumed)
     }
 
     /// The destination of this name, if it serves the tenant.

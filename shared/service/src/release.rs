@@ -27,7 +27,7 @@ pub(crate) use self::held::goes_at;
 use self::held::{Found, reserve};
 
 /// How often a write of a budget is tried against others.
-const MOST_WRITES: usize = 16;
+pub(crate) const MOST_WRITES: usize = 16;
 
 /// How long a slot may lie between being taken and its attempt's beginning.
 const TO_BEGIN: DurationMs = DurationMs::from_secs(5);

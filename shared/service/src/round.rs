@@ -1,6 +1,7 @@
 //! One round of the reconciler: windows of schedules, what operators ordered, what is due for a look,
 //! what is held, and once an hour the DLQ.
 
+use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Order, OrderBody};
 use waybill_domain::time::{DurationMs, TimeMs};
 
@@ -62,9 +63,8 @@ where
         let half = |until: TimeMs| now.plus(DurationMs::from_ms(until.since(now).as_ms() / 2));
         let of_schedules = ScheduleLimits { until: limits.until.map(half), ..ScheduleLimits::default() };
         let windows = Scheduler { ledger, queue, clock }.tick(config, learned, of_schedules).await;
-        let endings = self.endings().await;
         // Before what is held is looked at: what was let go goes in this round.
-        let suspensions = self.suspensions().carry_out(config).await.map(|_| ());
+        let ended = self.end_and_let_go(config).await.map(|_| ());
         let looked = Reconciler { ledger, queue, clock, dice }.tick(config, limits).await;
         // After what is due, which must not wait for however many are released.
         let runs = self.runs(config, limits).await;
@@ -72,13 +72,13 @@ where
             true => sweep(ledger, queue, clock, config, limits.until).await.map(|_| ()),
             false => Ok(()),
         };
-        let is_over = limits.until.is_some_and(|until| clock.now() >= until);
-        let gauged = match is_fifth_minute(now) && !is_over {
-            true => self.gauge_dead_letters().await,
-            false => Ok(()),
-        };
-        let looked = endings.and(suspensions).and(runs).and(swept).and(gauged).and(looked)?;
+        let looked = ended.and(runs).and(swept).and(looked)?;
         instruments::reconciled();
+        // Last, for it may take long where there are many tenants.
+        let is_over = limits.until.is_some_and(|until| clock.now() >= until);
+        if is_fifth_minute(now) && !is_over {
+            self.gauge_dead_letters().await?;
+        }
         Ok(RoundReport { windows, looked })
     }
 
@@ -91,25 +91,19 @@ where
 
     /// Carries out what operators ordered, within the limits' time.
     pub async fn orders(&self, config: &Config, limits: TickLimits) -> PortResult<()> {
-        self.endings().await?;
-        let let_go = self.suspensions().carry_out(config).await?;
+        let let_go = self.end_and_let_go(config).await?;
         let Self { ledger, queue, clock, dice, .. } = *self;
         Reconciler { ledger, queue, clock, dice }.release(config, let_go, limits).await;
         self.runs(config, limits).await
     }
 
-    fn suspensions(&self) -> Suspensions<'_, L, O, C, D> {
-        Suspensions { ledger: self.ledger, desk: self.desk() }
-    }
-
-    async fn endings(&self) -> PortResult<()> {
-        let desk = self.desk();
-        for order in self.open().await? {
-            if matches!(order.body, OrderBody::Ending(_)) {
-                noted(&order, endings::carry_out(self.ledger, &desk, &order).await);
-            }
+    /// Carries out endings and suspensions. Answers which destinations a person let go.
+    async fn end_and_let_go(&self, config: &Config) -> PortResult<Vec<DestinationName>> {
+        let (open, desk) = (self.open().await?, self.desk());
+        for order in open.iter().filter(|order| matches!(order.body, OrderBody::Ending(_))) {
+            noted(order, endings::carry_out(self.ledger, &desk, order).await);
         }
-        Ok(())
+        Suspensions { ledger: self.ledger, desk }.carry_out(config, &open).await
     }
 
     /// Every run gets its share of the time, so that none waits behind another.

@@ -139,13 +139,13 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             },
         };
         let believed = open.iter().filter(|order| is_within_its_book(order));
-        let now = Arc::new(Config::clone(&config).under(believed));
+        let (holds, resumed) = config.said_by(believed);
         let known = before.map(|before| &before.look);
-        let is_change = known.is_some_and(|known| known.config.holds != now.holds);
+        let is_change = known.is_some_and(|known| known.config.holds != holds);
         let changes_of_holds = known.map_or(0, |known| known.changes_of_holds) + u64::from(is_change);
-        let config = match (&config.holds, &config.resumed) == (&now.holds, &now.resumed) {
+        let config = match config.holds == holds && config.resumed == resumed {
             true => config,
-            false => now,
+            false => Arc::new(Config { holds, resumed, ..Config::clone(&config) }),
         };
         Ok((number, Look { config, changes_of_holds }))
     }

@@ -14,15 +14,13 @@ use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId, Signed};
 use waybill_domain::suspension::{Cause, Suspension};
 
-use crate::acts::{ActError, Desk, all_open};
+use crate::acts::{ActError, Desk};
 use crate::config::Config;
 use crate::holds::HoldAct;
 use crate::instruments;
 use crate::office::Office;
 use crate::ports::{Clock, Dice, Ledger, PortError, PortResult, UsageSet};
-
-/// How often a change of a budget's item is tried against workers that write it.
-const MOST_TRIES: usize = 16;
+use crate::release::MOST_WRITES;
 
 /// What carrying suspensions out needs.
 #[derive(Debug, Clone, Copy)]
@@ -41,20 +39,25 @@ enum Standing {
 impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
     /// Brings orders and budgets together. Answers which destinations a person let go: what is held of
     /// them is nobody's to release but the reconciler's.
-    pub(crate) async fn carry_out(&self, config: &Config) -> PortResult<Vec<DestinationName>> {
-        let mut shown: Vec<(DestinationName, Order)> = Vec::new();
-        for order in all_open(self.desk.office).await? {
-            // A forged one is lifted: only the order that a suspension names itself says anything of it.
-            if let OrderBody::Hold(Hold { rule: HoldRule::Suspended(name), .. }) = &order.body {
-                shown.push((name.clone(), order));
-            }
-        }
+    pub(crate) async fn carry_out(
+        &self,
+        config: &Config,
+        open: &[Order],
+    ) -> PortResult<Vec<DestinationName>> {
+        // A forged one is lifted: only the order that a suspension names itself says anything of it.
+        let shown: Vec<(&DestinationName, &Order)> = open
+            .iter()
+            .filter_map(|order| match &order.body {
+                OrderBody::Hold(Hold { rule: HoldRule::Suspended(name), .. }) => Some((name, order)),
+                _ => None,
+            })
+            .collect();
         let with_rules = config.destinations.values().filter(|it| it.suspension.is_some());
         let mut names: BTreeSet<DestinationName> = with_rules.map(|it| it.name.clone()).collect();
-        names.extend(shown.iter().map(|(name, _)| name.clone()));
+        names.extend(shown.iter().map(|(name, _)| (*name).clone()));
         let mut let_go = Vec::new();
         for name in names {
-            let shown = shown.iter().filter(|(of, _)| *of == name).map(|(_, order)| order);
+            let shown = shown.iter().filter(|(of, _)| **of == name).map(|(_, order)| *order);
             match self.of_one(config, &name, shown.collect()).await {
                 Ok(true) => let_go.push(name),
                 Ok(false) => {}
@@ -159,7 +162,7 @@ impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
 
     /// Its end is entered: the budget keeps nothing of it.
     async fn forget(&self, name: &DestinationName, id: &OrderId) -> PortResult<()> {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MOST_WRITES {
             let kept = self.ledger.usage(name).await?;
             let mut usage = kept.usage.clone();
             usage.health.forget(id);
