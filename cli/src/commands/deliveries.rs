@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use futures::future::try_join_all;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DeliveryId, DeliveryKey, DestinationName, TenantId};
 use waybill_domain::time::TimeMs;
+use waybill_service::held;
 use waybill_service::ports::{Catalogue, Clock as _, Filter, Ledger, PortResult};
 
 use super::beside::{acts_about, replay};
@@ -63,7 +63,7 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let tenant = operator.tenant(&opened, tenant.as_ref()).await?;
             let filter = Filter { tenant, destination, state: state.and_then(Wanted::state), since };
             on_store!(opened, |ledger, _| match state {
-                Some(Wanted::Held) => held(ledger, globals, &operator, &filter).await,
+                Some(Wanted::Held) => list_held(ledger, globals, &operator, &filter).await,
                 _ => list(ledger, globals, &operator, &filter).await,
             })
         }
@@ -96,7 +96,7 @@ async fn list(
 }
 
 /// By the index of what is held, so that it costs as much as there is held, whatever else there is.
-async fn held(
+async fn list_held(
     store: &impl Ledger,
     globals: &Globals,
     operator: &Operator,
@@ -124,9 +124,6 @@ async fn held(
     })
 }
 
-/// How many records are read at once.
-const TOGETHER: usize = 20;
-
 /// Every held delivery that the operator may know of, destination by destination, earliest deadline first,
 /// until `look` wants no more.
 pub(super) async fn each_held(
@@ -140,22 +137,8 @@ pub(super) async fn each_held(
         None => store.held_destinations().await?,
     };
     for name in names {
-        let mut from = None;
-        loop {
-            let page = store.held(&name, PAGE, from.as_ref()).await?;
-            let keys: Vec<_> = page.items.iter().filter(|key| operator.may_see(&key.tenant)).collect();
-            for together in keys.chunks(TOGETHER) {
-                let records = try_join_all(together.iter().map(|key| store.load(key))).await?;
-                for record in records.into_iter().flatten().filter(|record| record.hold.is_some()) {
-                    if !look(record) {
-                        return Ok(());
-                    }
-                }
-            }
-            from = page.next;
-            if from.is_none() {
-                break;
-            }
+        if !held::each_held(store, &name, |key| operator.may_see(&key.tenant), &mut look).await? {
+            return Ok(());
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Order, OrderBody};
-use waybill_service::held_count::count_held;
+use waybill_service::held::count_held;
 use waybill_service::office::Office;
 use waybill_service::ports::{Catalogue, Clock as _, DeadLetterGroup, Ledger};
 use waybill_system::SystemClock;
@@ -127,7 +127,7 @@ async fn look(
     }
     let name = &seen.destination.name;
     let usage = ledger.usage(name).await?.usage;
-    let held = count_held(ledger, name, most, |record| operator.may_see(&record.delivery.tenant)).await?;
+    let held = count_held(ledger, name, most, |key| operator.may_see(&key.tenant)).await?;
     let is_shared = seen.tenants.len() < seen.destination.tenants.len();
     let now = SystemClock.now();
     seen.standing = Some(Standing {

@@ -7,7 +7,7 @@ use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
 use waybill_service::acts::all_open;
-use waybill_service::holds::{HoldAct, book_of};
+use waybill_service::holds::{HoldAct, book_of, bounded};
 use waybill_service::office::Office;
 use waybill_service::ports::{Catalogue as _, Filter, Ledger};
 
@@ -203,6 +203,11 @@ async fn counts(
     if holds.iter().all(|(_, hold)| hold.lifted.is_some()) {
         return Ok(counts);
     }
+    let rule_of = |(order, hold): &(&Order, &Hold)| match operator.config_at_hand() {
+        Some(config) => bounded(hold.rule.clone(), &order.book, config),
+        None => hold.rule.clone(),
+    };
+    let rules: Vec<HoldRule> = holds.iter().map(rule_of).collect();
     let mut looked_at = 0;
     each_held(ledger, operator, None, |record| {
         counts.are_all = looked_at < MOST_COUNTED;
@@ -210,8 +215,8 @@ async fn counts(
             return false;
         }
         looked_at += 1;
-        for ((_, hold), count) in holds.iter().zip(&mut counts.of) {
-            *count += u64::from(hold.lifted.is_none() && hold.rule.matches(&record));
+        for (((_, hold), rule), count) in holds.iter().zip(&rules).zip(&mut counts.of) {
+            *count += u64::from(hold.lifted.is_none() && rule.matches(&record));
         }
         true
     })

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use waybill_domain::destination::Destination;
 use waybill_domain::suspension::Suspension;
 use waybill_domain::time::TimeMs;
-use waybill_service::held_count::HeldCount;
+use waybill_service::held::HeldCount;
 
 /// How a destination stands now.
 pub(crate) struct Standing {

@@ -40,7 +40,7 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
 
 /// What an order's hold keeps back: all that its rule says, but for a tenant's own order nothing of others.
 /// It goes on for that tenant when its destination comes to serve others, too, or is gone for a while.
-pub(crate) fn bounded(rule: HoldRule, book: &Book, config: &Config) -> HoldRule {
+pub fn bounded(rule: HoldRule, book: &Book, config: &Config) -> HoldRule {
     match book {
         Book::Tenant(tenant) if book_of(&rule, config) != *book => {
             HoldRule::Within { tenant: tenant.clone(), rule: Box::new(rule) }

@@ -30,7 +30,7 @@ pub mod acts;
 pub mod operators;
 pub mod holds;
 mod suspensions;
-pub mod held_count;
+pub mod held;
 pub mod endings;
 pub mod revisions;
 pub mod source;

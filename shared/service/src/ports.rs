@@ -8,6 +8,7 @@ mod recipient;
 use std::future::Future;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use thiserror::Error;
 use waybill_domain::attempt::Attempt;
 use waybill_domain::delivery::{Change, Record};
@@ -100,6 +101,9 @@ pub struct Page<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 
+/// How many records are asked for at once where a store has no better way: each waits for the store.
+const LOADED_TOGETHER: usize = 20;
+
 /// The truth about every delivery, and about what is used of budgets.
 pub trait Ledger: Budgets {
     /// Stores a new record with its payload, unless there is one: payload first, record second.
@@ -116,8 +120,8 @@ pub trait Ledger: Budgets {
     ) -> impl Future<Output = PortResult<Vec<PortResult<Option<Record>>>>> + Send {
         async move {
             let mut records = Vec::with_capacity(keys.len());
-            for key in keys {
-                records.push(self.load(key).await);
+            for together in keys.chunks(LOADED_TOGETHER) {
+                records.extend(join_all(together.iter().map(|key| self.load(key))).await);
             }
             Ok(records)
         }
