@@ -9,8 +9,8 @@ use waybill_service::acts::Desk;
 use waybill_service::ports::Ports;
 use waybill_service::redrive::release::{AHEAD, Releaser};
 use waybill_testkit::conformance::fixture;
+use waybill_testkit::faults::{Stage, Staged};
 
-use crate::dying::{Dying, Life};
 use crate::redrive::{many, states};
 use crate::world::{EXHAUSTED, World, book, of};
 
@@ -25,9 +25,9 @@ fn a_crash_at_any_call_loses_no_release_and_repeats_none() {
         let late = world.dead_with(late, EXHAUSTED);
         world.pass(2);
         let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
-        let life = Life::of(calls);
-        release_with(&world, &order, &life);
-        let died = life.is_over();
+        let stage = Stage::dies_after(calls);
+        release_with(&world, &order, &stage);
+        let died = stage.is_over();
         world.run_for(900);
         let name = format!("dead after {calls} calls");
         assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, COUNT)]), "{name}");
@@ -45,10 +45,10 @@ fn a_crash_at_any_call_loses_no_release_and_repeats_none() {
     }
 }
 
-pub(crate) fn release_with(world: &World, order: &Order, life: &Life) {
+pub(crate) fn release_with(world: &World, order: &Order, stage: &Stage) {
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
-    let (ledger, queue) = (Dying(ledger, life), Dying(queue, life));
-    let office = Dying(&world.office, life);
+    let (ledger, queue) = (Staged::new(ledger.clone(), stage), Staged::new(queue.clone(), stage));
+    let office = Staged::new(world.office.clone(), stage);
     let desk = Desk { office: &office, clock, dice };
     let releaser = Releaser { ledger: &ledger, queue: &queue, desk, ahead: AHEAD };
     let _ = world.block(releaser.carry_out(&world.config, order, None));
@@ -62,7 +62,7 @@ fn two_reconcilers_at_once_release_each_once() {
     let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
     // Each begins with the order as it was before the other.
     for _ in 0..2 {
-        release_with(&world, &order, &Life::of(usize::MAX));
+        release_with(&world, &order, &Stage::dies_after(usize::MAX));
     }
     world.run_for(600);
     assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 50)]));

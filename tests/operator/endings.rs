@@ -10,9 +10,9 @@ use waybill_service::acts::{ActError, Desk, all_open};
 use waybill_service::endings::carry_out;
 use waybill_service::office::Office as _;
 use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
+use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
-use crate::dying::{Dying, Life};
 use crate::publishing::{posts, publish, refused, work};
 use crate::world::{REFUSED, World, book};
 
@@ -108,8 +108,9 @@ fn whoever_carries_it_out_may_die_at_any_call() {
             let world = World::new();
             let key = refused(&world, "e", json!({}));
             let order = order(&world, &key, decision);
-            let life = Life::of(calls);
-            let (ledger, office) = (Dying(&world.ports.ledger, &life), Dying(&world.office, &life));
+            let stage = Stage::dies_after(calls);
+            let ledger = Staged::new(world.ports.ledger.clone(), &stage);
+            let office = Staged::new(world.office.clone(), &stage);
             let desk = Desk { office: &office, clock: &world.clock, dice: &world.ports.dice };
             was_whole = world.block(carry_out(&ledger, &desk, &order)).is_ok();
             world.pass(60);

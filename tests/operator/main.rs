@@ -3,7 +3,6 @@
 
 mod audit;
 mod crashes;
-mod dying;
 mod endings;
 mod gauges;
 mod holds;

@@ -12,9 +12,9 @@ use waybill_domain::redrive::Reviews;
 use waybill_domain::time::DurationMs;
 use waybill_service::office::Office as _;
 use waybill_service::ports::Clock as _;
+use waybill_testkit::faults::Stage;
 
 use crate::crashes::release_with;
-use crate::dying::Life;
 use crate::redrive::{many, requests_by_second, states};
 use crate::world::{World, book, of};
 
@@ -94,7 +94,7 @@ fn what_a_dead_process_had_in_hand_is_not_caught_up_at_once() {
         let order = world.start(&world.plan(of("acme"), Reviews::default()), &format!("{RATE}/s"), None);
         world.run_for(60);
         let order = world.block(world.office.order(&order.book, &order.id)).unwrap().unwrap();
-        release_with(&world, &order, &Life::of(calls));
+        release_with(&world, &order, &Stage::dies_after(calls));
         assert!(!world.run_of(&order).in_hand.is_empty(), "{calls} calls: it died with nothing in hand");
         // Nobody comes for ten minutes; whatever was released until then goes.
         world.work_until(world.clock.now().plus(DurationMs::from_secs(600)));

@@ -17,9 +17,9 @@ use waybill_service::ports::{Clock as _, Ports};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
 use waybill_service::source::ConfigSource;
+use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::memory::MemoryOffice;
 
-use crate::dying::{Dying, Life};
 use crate::publishing::refused;
 use crate::redrive::{many, states};
 use crate::world::{EXHAUSTED, World, book, of, tenant};
@@ -39,8 +39,9 @@ fn a_long_run_leaves_the_others_their_share_of_the_time() {
     assert_eq!([&first, &second].map(|run| world.run_of(run).tally.released), [20, 20]);
 
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
-    let life = Life::slow(clock, DurationMs::from_ms(50));
-    let (ledger, queue, office) = (Dying(ledger, &life), Dying(queue, &life), Dying(&world.office, &life));
+    let stage = Stage::slow(clock, DurationMs::from_ms(50));
+    let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));
+    let office = Staged::new(world.office.clone(), &stage);
     let round = Round { ledger: &ledger, queue: &queue, office: &office, clock, dice };
     let until = clock.now().plus(DurationMs::from_secs(20));
     let limits = TickLimits { until: Some(until), ..TickLimits::default() };

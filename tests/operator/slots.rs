@@ -16,8 +16,8 @@ use waybill_service::ports::{Budgets as _, Clock as _, Dice as _, Ledger as _, P
 use waybill_service::reconcile::{Reconciler, TickLimits};
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::dice::SeededDice;
+use waybill_testkit::faults::{Call, Stage, Staged};
 
-use crate::dying::{Dying, Life};
 use crate::publishing::publish;
 use crate::world::World;
 
@@ -33,9 +33,9 @@ fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
         let key = publish(&world, "e", json!({}));
         let (message_id, body, _) = world.ports.queue.messages().pop().unwrap();
         // The budget is read and written: each takes a second.
-        let life = Life::slow(&world.clock, DurationMs::from_secs(1));
+        let stage = Stage::slow(&world.clock, DurationMs::from_secs(1));
         let ports = Ports {
-            ledger: Dying(&world.ports.ledger, &life),
+            ledger: Staged::new(world.ports.ledger.clone(), &stage),
             queue: world.ports.queue.clone(),
             recipient: world.ports.recipient.clone(),
             clock: world.clock.clone(),
@@ -82,12 +82,12 @@ fn a_slot_that_was_reserved_for_what_another_lifted_is_given_back() {
     let other = world.ports.ledger.clone();
     let (record, now) = (world.record(&key), world.clock.now());
     let rules = world.config.look_rules(world.ports.queue.window());
-    let life = Life::overtaken(move || {
+    let stage = Stage::overtaken(Call::Apply, move || {
         let lift = record.lift(now, &rules).unwrap();
         let _ = other.apply(&lift).now_or_never().unwrap().unwrap();
     });
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
-    let ledger = Dying(ledger, &life);
+    let ledger = Staged::new(ledger.clone(), &stage);
     let reconciler = Reconciler { ledger: &ledger, queue, clock, dice };
     let report = world.block(reconciler.tick(&world.config, TickLimits::default())).unwrap();
     assert_eq!((report.lifted, report.raced), (0, 1), "{report:?}");

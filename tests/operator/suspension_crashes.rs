@@ -7,18 +7,18 @@ use waybill_service::ports::{Inbox as _, Ports};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
+use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
-use crate::dying::{Dying, Life};
 use crate::suspensions::{LIFTED, SUSPENDED, ruled, to_crm, turns};
 use crate::world::{World, book};
 
-/// A worker with its own life works off what is visible. Whether it died.
+/// A worker on a stage of its own works off what is visible. Whether it died.
 fn a_worker_dies_after(world: &World, calls: usize) -> bool {
-    let life = Life::of(calls);
+    let stage = Stage::dies_after(calls);
     let ports = Ports {
-        ledger: Dying(&world.ports.ledger, &life),
-        queue: Dying(&world.ports.queue, &life),
+        ledger: Staged::new(world.ports.ledger.clone(), &stage),
+        queue: Staged::new(world.ports.queue.clone(), &stage),
         recipient: world.ports.recipient.clone(),
         clock: world.clock.clone(),
         dice: waybill_testkit::dice::SeededDice::new("mortal", 7),
@@ -30,21 +30,21 @@ fn a_worker_dies_after(world: &World, calls: usize) -> bool {
         let incoming = Incoming { message_id: &message.message_id, body: &message.body };
         let consumer = Consumer { ports: &ports };
         let verdict = world.block(consumer.consume(&config, incoming, DurationMs::from_secs(60)));
-        if verdict == waybill_service::consume::Verdict::Acknowledge && !life.is_over() {
+        if verdict == waybill_service::consume::Verdict::Acknowledge && !stage.is_over() {
             world.block(world.ports.queue.acknowledge(&message.receipt)).unwrap();
         }
     }
-    life.is_over()
+    stage.is_over()
 }
 
 fn a_reconciler_dies_after(world: &World, calls: usize) -> bool {
-    let life = Life::of(calls);
+    let stage = Stage::dies_after(calls);
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
-    let (ledger, queue) = (Dying(ledger, &life), Dying(queue, &life));
-    let office = Dying(&world.office, &life);
+    let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));
+    let office = Staged::new(world.office.clone(), &stage);
     let round = Round { ledger: &ledger, queue: &queue, office: &office, clock, dice };
     let _ = world.block(round.run(&world.config_now(), &Learned::default(), TickLimits::default()));
-    life.is_over()
+    stage.is_over()
 }
 
 #[test]

@@ -4,8 +4,12 @@
 //! [`Staged`]: the future stands still before and after each call, and whoever polls it chooses
 //! what happens there. To drop it there is a crash: before the effect, or after the effect and
 //! before its answer was seen.
+//!
+//! A stage that nobody drives stands still nowhere: its process dies after so many calls
+//! ([`Stage::dies_after`]), takes its time ([`Stage::slow`]) or is overtaken ([`Stage::overtaken`]).
 
 mod actor;
+mod life;
 mod staged;
 mod staged_office;
 
@@ -14,8 +18,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use waybill_domain::time::DurationMs;
+
 pub use actor::{Actor, Progress};
+use life::Life;
 pub use staged::Staged;
+
+use crate::clock::VirtualClock;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -147,7 +156,7 @@ pub enum Order {
     Twice,
 }
 
-/// What an actor and whoever drives it share.
+/// What an actor and whoever drives it share, or what the ports of one undriven process share.
 #[derive(Debug, Clone, Default)]
 pub struct Stage {
     shared: Arc<Mutex<Shared>>,
@@ -157,9 +166,38 @@ pub struct Stage {
 struct Shared {
     place: Option<Place>,
     order: Order,
+    /// None: whoever polls the actor drives it.
+    life: Option<Life>,
 }
 
 impl Stage {
+    /// Nobody drives it: so many calls go through, and from then on every port is silent ("ask later").
+    /// A recipient's calls count, and go through nevertheless.
+    pub fn dies_after(calls: usize) -> Self {
+        Self::living(Life::of(calls))
+    }
+
+    /// Nobody drives it: every call goes through, and takes so long before it has its effect.
+    pub fn slow(clock: &VirtualClock, each: DurationMs) -> Self {
+        Self::living(Life { pace: Some((clock.clone(), each)), ..Life::of(usize::MAX) })
+    }
+
+    /// Nobody drives it: every call goes through, and somebody else is quicker once, right before the
+    /// first `call`.
+    pub fn overtaken(call: Call, by: impl FnOnce() + Send + 'static) -> Self {
+        Self::living(Life { meanwhile: Some((call, Box::new(by))), ..Life::of(usize::MAX) })
+    }
+
+    fn living(life: Life) -> Self {
+        let shared = Shared { life: Some(life), ..Shared::default() };
+        Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Whether all its calls are spent: a process that dies is dead from here on.
+    pub fn is_over(&self) -> bool {
+        self.shared().life.as_ref().is_some_and(|life| life.left == 0)
+    }
+
     /// Where the actor stands, if it stands at a fault point.
     pub fn place(&self) -> Option<Place> {
         self.shared().place
@@ -171,12 +209,31 @@ impl Stage {
     }
 
     pub(crate) async fn before(&self, call: Call) -> Order {
+        if let Some(order) = self.live(call) {
+            return order;
+        }
         self.stand(Place { call, side: Side::Before }).await;
         std::mem::take(&mut self.shared().order)
     }
 
     pub(crate) async fn after(&self, call: Call) {
+        if self.shared().life.is_some() {
+            return;
+        }
         self.stand(Place { call, side: Side::After }).await;
+    }
+
+    /// What becomes of a call where nobody drives. None: somebody does.
+    fn live(&self, call: Call) -> Option<Order> {
+        let (order, meanwhile) = {
+            let mut shared = self.shared();
+            let life = shared.life.as_mut()?;
+            (life.spend(), life.overtaken_at(call))
+        };
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        Some(order)
     }
 
     async fn stand(&self, place: Place) {
