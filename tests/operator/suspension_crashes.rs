@@ -10,7 +10,7 @@ use waybill_service::schedule::Learned;
 use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
-use crate::suspensions::{LIFTED, SUSPENDED, ruled, to_crm, turns};
+use crate::suspended::{LIFTED, SUSPENDED, ruled, to_crm, turns};
 use crate::world::{World, book};
 
 /// A worker on a stage of its own works off what is visible. Whether it died.
