@@ -7,7 +7,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::ports::Clock as _;
 use waybill_testkit::scripted::Reaction;
 
-use crate::budgets::Crew;
+use crate::crew::Crew;
 use crate::world::{World, event};
 
 /// Holds everything for the outage, then works until nothing is left but what has just come in.

@@ -6,6 +6,7 @@
 
 mod budgets;
 mod capacity;
+mod crew;
 mod duplicates;
 mod hours;
 mod ledger;
@@ -16,5 +17,6 @@ mod publishing;
 mod schedules;
 mod schemas;
 mod site;
+mod slots;
 mod timing;
 mod world;
