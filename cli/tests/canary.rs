@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rusqlite::Connection;
 use support::recipient::Recipient;
-use support::{CODE_SECRET, Home, SECRET, Serving, TOKEN, http, text};
+use support::{CODE_SECRET, Home, SECRET, SOURCES, Serving, TOKEN, http, text};
 
 /// Part of every payload.
 const PAYLOAD: &str = "CANARY-PAYLOAD-5c1e";
@@ -109,25 +109,12 @@ keep_result = true
 suspend_after = 50
 concurrency = 2
 metrics = true
-[sources.code]
-tenant = "acme"
-scheme = "github"
-secrets = ["env:CODE_SECRET"]
-event_id = "header:x-github-delivery"
-event_type = "lease.imported"
-[sources.game]
-tenant = "acme"
-scheme = "standard-webhooks"
-secrets = ["env:SIGNING_SECRET"]
-destination = "d"
-event_id = "header:webhook-id"
-event_type = "/type"
 "#;
 
 #[test]
 fn c117_canaries_stand_nowhere_but_where_they_belong() {
     let recipient = Recipient::mirroring(&["x-api-key", "webhook-signature"]);
-    let home = Home::with(&recipient.url, MORE);
+    let home = Home::with(&recipient.url, &format!("{MORE}{SOURCES}"));
     let serving = home.serve(&["--allow-local", "--operator", "maria"]);
     let mut written = Written::default();
     knock(&serving, &mut written);

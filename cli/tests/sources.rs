@@ -7,22 +7,10 @@ use std::time::Duration;
 
 use support::http::{self, Answer};
 use support::recipient::Recipient;
-use support::{Home, SECRET, Serving, text};
+use support::{Home, SECRET, SOURCES, Serving, text};
 
-const SOURCES: &str = r#"
-[sources.code]
-tenant = "acme"
-scheme = "github"
-secrets = ["env:CODE_SECRET"]
-event_id = "header:x-github-delivery"
-event_type = "lease.imported"
-[sources.game]
-tenant = "acme"
-scheme = "standard-webhooks"
-secrets = ["env:SIGNING_SECRET"]
-destination = "d"
-event_id = "header:webhook-id"
-event_type = "/type"
+/// More of the source `game`, another source, a producer that signs, and one more destination.
+const MORE: &str = r#"
 deadline = "/data/until"
 scope = "/data/player"
 payload_version = 3
@@ -46,8 +34,12 @@ event_types = ["lease.imported"]
 const HELLO: &[u8] = b"Hello, World!";
 const HELLO_SIGNED: &str = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
 
+fn sources() -> String {
+    format!("{SOURCES}{MORE}")
+}
+
 fn home() -> Home {
-    Home::with("https://hooks.example.com/in", SOURCES)
+    Home::with("https://hooks.example.com/in", &sources())
 }
 
 fn code_host(serving: &Serving, source: &str, more: &[(&str, &str)], body: &[u8]) -> Answer {
@@ -59,7 +51,7 @@ fn code_host(serving: &Serving, source: &str, more: &[(&str, &str)], body: &[u8]
 #[test]
 fn c79_a_verified_webhook_reaches_its_recipient_byte_for_byte() {
     let recipient = Recipient::start(|_, _| (200, Duration::ZERO));
-    let home = Home::with(&recipient.url, SOURCES);
+    let home = Home::with(&recipient.url, &sources());
     let serving = home.serve(&["--allow-local"]);
     let body = "{ \"type\":\"renewal.due\",\"data\":{\"until\":\"2099-01-01T00:00:00Z\",\"player\":77},\"x\":\"✨\\u001B\\u0000\u{2028}\",\"n\":1.0 }\n";
     let answer = serving.signed("/v1/sources/game", "msg_1", Duration::ZERO, body.as_bytes());
@@ -85,7 +77,7 @@ fn a_source_without_a_destination_fans_out_and_what_nobody_subscribes_to_is_answ
     assert_eq!((again.status, again.body["deliveries"][1]["repeated"].as_bool()), (202, Some(true)));
     assert_eq!(home.deliveries().len(), 2);
     let body = br#"{"type":"other.thing","data":{}}"#;
-    let home = Home::with("https://hooks.example.com/in", &SOURCES.replace("destination = \"d\"\n", ""));
+    let home = Home::with("https://hooks.example.com/in", &sources().replace("destination = \"d\"\n", ""));
     let serving = home.serve(&[]);
     let answer = serving.signed("/v1/sources/game", "msg_2", Duration::ZERO, body);
     assert_eq!((answer.status, answer.code(), answer.field()), (422, "no_subscriber", "type"));

@@ -11,14 +11,13 @@ use waybill_domain::address::Locality;
 use waybill_domain::time::DurationMs;
 use waybill_service::config::Config;
 use waybill_service::config_file;
-use waybill_service::desk::Desk;
 use waybill_service::event::Event;
-use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::ports::Clock as _;
 use waybill_service::publish::Publisher;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::FixedDice;
-use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
-use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
+use waybill_testkit::memory;
+use waybill_testkit::scripted::Reaction;
 
 use crate::handler::handle;
 
@@ -44,14 +43,7 @@ pub(crate) fn check(data: &[u8]) {
 async fn answered(data: &[u8]) {
     let start = waybill_domain::time::TimeMs::from_unix_ms(1_767_225_600_000);
     let clock = VirtualClock::at(start);
-    let ports = Ports {
-        ledger: MemoryLedger::default(),
-        queue: MemoryQueue::new(&clock, QueueRules::default()),
-        recipient: ScriptedRecipient::new(&clock),
-        clock: clock.clone(),
-        dice: FixedDice::showing(0.5),
-        desk: Desk::default(),
-    };
+    let ports = memory::worker(&clock, FixedDice::showing(0.5));
     let config: &Config = &UNDER;
     let publisher = Publisher { ledger: &ports.ledger, queue: &ports.queue, clock: &clock };
     let event = Event::parse(EVENT.as_bytes()).expect("an event");

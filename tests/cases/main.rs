@@ -12,6 +12,8 @@ mod hours;
 mod ledger;
 mod look_ups;
 mod losses;
+#[path = "../measured.rs"]
+mod measured;
 mod metrics;
 mod publishing;
 mod schedules;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics_exporter_prometheus::PrometheusBuilder;
 use waybill_domain::address::Locality;
 use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::hold::HoldRule;
@@ -24,15 +23,7 @@ fn world() -> World {
 
 /// Every series and its value, once `work` is done.
 fn measured(work: impl FnOnce(&World)) -> BTreeMap<String, f64> {
-    let recorder = PrometheusBuilder::new().set_buckets(&[1e9]).unwrap().build_recorder();
-    let handle = recorder.handle();
-    metrics::with_local_recorder(&recorder, || work(&world()));
-    let text = handle.render();
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| line.rsplit_once(' ').unwrap())
-        .map(|(name, n)| (name.to_owned(), n.parse().unwrap()))
-        .collect()
+    crate::measured::measured(|| work(&world()))
 }
 
 fn check(name: &str, work: impl FnOnce(&World), expected: &[(&str, f64)]) {

@@ -15,15 +15,14 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock as _, Inbox as _, Ports};
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::FixedDice;
-use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
-use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
+use waybill_testkit::memory::{self, MemoryWorker};
+use waybill_testkit::scripted::Reaction;
 
 pub(crate) const CONFIG: &str = r#"
 [policies.default]
@@ -54,27 +53,17 @@ event_types = ["lease.*"]
 /// A message as it was received.
 pub(crate) type Message = waybill_service::ports::Received;
 
-pub(crate) type Worker =
-    Ports<MemoryLedger, MemoryQueue, ScriptedRecipient<VirtualClock>, VirtualClock, FixedDice>;
-
 pub(crate) struct World {
     pub(crate) clock: VirtualClock,
     pub(crate) config: Config,
-    pub(crate) ports: Worker,
+    pub(crate) ports: MemoryWorker<FixedDice>,
 }
 
 impl World {
     /// Everything in order, and jitter always draws half of what it may.
     pub(crate) fn new() -> Self {
         let clock = VirtualClock::default();
-        let ports = Ports {
-            ledger: MemoryLedger::default(),
-            queue: MemoryQueue::new(&clock, QueueRules::default()),
-            recipient: ScriptedRecipient::new(&clock),
-            clock: clock.clone(),
-            dice: FixedDice::showing(0.5),
-            desk: Desk::default(),
-        };
+        let ports = memory::worker(&clock, FixedDice::showing(0.5));
         let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
         Self { clock, config, ports }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use metrics_exporter_prometheus::PrometheusBuilder;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::redrive::Reviews;
 use waybill_testkit::scripted::Reaction;
@@ -11,15 +10,7 @@ use crate::world::{EXHAUSTED, World, of};
 
 /// Every series and its value, once `work` is done.
 fn measured(work: impl FnOnce(&World)) -> BTreeMap<String, f64> {
-    let recorder = PrometheusBuilder::new().set_buckets(&[1e9]).unwrap().build_recorder();
-    let handle = recorder.handle();
-    metrics::with_local_recorder(&recorder, || work(&World::new()));
-    let text = handle.render();
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| line.rsplit_once(' ').unwrap())
-        .map(|(name, n)| (name.to_owned(), n.parse().unwrap()))
-        .collect()
+    crate::measured::measured(|| work(&World::new()))
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod endings;
 mod gauges;
 mod holds;
 mod judging;
+#[path = "../measured.rs"]
+mod measured;
 mod pace;
 mod plans;
 mod publishing;

@@ -27,8 +27,7 @@ use waybill_service::schedule::Learned;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::dice::SeededDice;
-use waybill_testkit::memory::{MemoryLedger, MemoryOffice, MemoryQueue, QueueRules};
-use waybill_testkit::scripted::ScriptedRecipient;
+use waybill_testkit::memory::{self, MemoryOffice, MemoryWorker};
 
 pub(crate) const CONFIG: &str = r#"
 [policies.default]
@@ -49,26 +48,17 @@ pub(crate) const EXHAUSTED: DeadLetterReason = DeadLetterReason::AttemptsExhaust
 pub(crate) const REFUSED: DeadLetterReason =
     DeadLetterReason::Permanent(FailureClass::AuthenticationRejected);
 
-type Worker = Ports<MemoryLedger, MemoryQueue, ScriptedRecipient<VirtualClock>, VirtualClock, SeededDice>;
-
 pub(crate) struct World {
     pub(crate) clock: VirtualClock,
     pub(crate) config: Config,
-    pub(crate) ports: Worker,
+    pub(crate) ports: MemoryWorker<SeededDice>,
     pub(crate) office: MemoryOffice,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let clock = VirtualClock::at(fixture::T0);
-        let ports = Ports {
-            ledger: MemoryLedger::default(),
-            queue: MemoryQueue::new(&clock, QueueRules::default()),
-            recipient: ScriptedRecipient::new(&clock),
-            clock: clock.clone(),
-            dice: SeededDice::new("operator", 1),
-            desk: Default::default(),
-        };
+        let ports = memory::worker(&clock, SeededDice::new("operator", 1));
         let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
         Self { clock, config, ports, office: MemoryOffice::default() }
     }

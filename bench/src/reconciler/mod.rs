@@ -13,11 +13,12 @@ use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::SeededDice;
+use waybill_testkit::originals::DUE;
 
 use crate::machine::{self, Io};
 use crate::report;
 use crate::span::Ms;
-use seed::{DUE, Seeded};
+use seed::Seeded;
 
 const SIZES: [u64; 2] = [10_000, 1_000_000];
 /// With `BENCH_FULL=1`: it takes some 13 GB of disk for a while.

@@ -23,6 +23,24 @@ pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZ
 pub(crate) const CODE_SECRET: &str = "It's a Secret to Everybody";
 pub(crate) const TOKEN: &str = "a-token-that-nobody-guesses";
 
+/// Sources whose webhooks are signed with [`CODE_SECRET`] (`code`) and with [`SECRET`] (`game`). More keys of
+/// `game` may follow.
+pub(crate) const SOURCES: &str = r#"
+[sources.code]
+tenant = "acme"
+scheme = "github"
+secrets = ["env:CODE_SECRET"]
+event_id = "header:x-github-delivery"
+event_type = "lease.imported"
+[sources.game]
+tenant = "acme"
+scheme = "standard-webhooks"
+secrets = ["env:SIGNING_SECRET"]
+destination = "d"
+event_id = "header:webhook-id"
+event_type = "/type"
+"#;
+
 /// A directory with a configuration and a data file of its own.
 pub(crate) struct Home {
     pub(crate) dir: TempDir,

@@ -4,7 +4,8 @@
 //! Order of reading: [`clock`] and [`dice`]; [`memory`] (a ledger and a queue that fake truly) and
 //! [`conformance`] (the exam that they and every other backend sit); [`scripted`] (a recipient in
 //! virtual time) and [`server`] (one on real sockets); [`faults`] (a use case, step by step, with a
-//! fault between any two) and [`simulation`] (whole histories from one seed).
+//! fault between any two) and [`simulation`] (whole histories from one seed); [`originals`] (what a store
+//! with much history is cloned from).
 
 pub mod clock;
 pub mod dice;
@@ -14,3 +15,4 @@ pub mod scripted;
 pub mod server;
 pub mod faults;
 pub mod simulation;
+pub mod originals;

@@ -16,30 +16,16 @@ use std::time::Instant;
 
 use waybill_aws::office::AwsOffice;
 use waybill_aws::{Clients, DynamoLedger, S3Payloads};
-use waybill_domain::address::Locality;
-use waybill_domain::time::DurationMs;
-use waybill_service::config_file;
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::SeededDice;
 use waybill_testkit::memory::{MemoryQueue, QueueRules};
+use waybill_testkit::originals::{self, DUE, LATER};
 use waybill_tests_aws::place::{clients, table};
 
 use crate::meter::{Costs, Meter};
-use crate::seed::DUE;
-
-const CONFIG: &str = r#"
-[destinations.books]
-tenants = ["acme"]
-url = "https://books.example.com/hooks"
-secrets = ["env:S"]
-"#;
-
-/// Time that passes until what was lost counts as stale: more than `stale_after`, and not on the hour, at
-/// which the DLQ is swept.
-const LATER: DurationMs = DurationMs::from_secs(600);
 
 /// What a round did and cost.
 #[derive(Debug, PartialEq)]
@@ -94,8 +80,7 @@ async fn round(clients: &Clients, table: &str, clock: &VirtualClock) -> Seen {
     let queue = MemoryQueue::new(clock, QueueRules::default());
     let office = AwsOffice::new(clients, table, "unused");
     let dice = SeededDice::new("history", 1);
-    let config = config_file::parse(CONFIG, Locality::PublicOnly).unwrap();
     let round = Round { ledger: &ledger, queue: &queue, office: &office, clock, dice: &dice };
-    let report = round.run(&config, &Learned::default(), TickLimits::default()).await.unwrap();
+    let report = round.run(&originals::config(), &Learned::default(), TickLimits::default()).await.unwrap();
     Seen { woken: report.looked.woken, messages: queue.messages().len(), costs: meter.take() }
 }

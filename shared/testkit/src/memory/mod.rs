@@ -14,9 +14,11 @@ mod message;
 mod office;
 mod queue;
 mod rows;
+mod worker;
 
 pub use clauses::Clause;
 pub use events::{Buried, QueueEvent, QueueRules};
 pub use ledger::{MemoryLedger, Write};
 pub use office::{MemoryOffice, OrderWrite};
 pub use queue::MemoryQueue;
+pub use worker::{MemoryWorker, worker};
