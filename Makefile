@@ -47,7 +47,7 @@ exhaustive: ## Search every interleaving around one delivery within deeper bound
 	WAYBILL_DEEP=1 $(CARGO) test --locked --profile quick --package waybill-tests --test exhaustive -- --nocapture
 
 metrics: ## Write infra/metrics.json anew: what the code measures
-	WAYBILL_WRITE_METRICS=1 $(CARGO) test --locked --quiet --package waybill-tests --test specification the_list_of_metrics
+	WAYBILL_WRITE_METRICS=1 $(CARGO) test --locked --quiet --package waybill-tests --test house the_list_of_metrics
 
 simulate: ## Simulate histories of the whole system, optimised: make simulate SEEDS=10000 FIRST=0
 	WAYBILL_SEEDS=$(SEEDS) WAYBILL_FIRST_SEED=$(FIRST) $(QUICK) --test simulation -- --nocapture every_history

@@ -12,7 +12,7 @@ use waybill_domain::signature::SigningKey;
 use waybill_domain::time::{DurationMs, TimeMs};
 
 fn rows(file: &str, list: &str) -> Vec<Value> {
-    let path = format!("{}/vectors/{file}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../tests/vectors/{file}.json", env!("CARGO_MANIFEST_DIR"));
     let document: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let rows = document[list].as_array().unwrap().clone();
     assert!(!rows.is_empty(), "{file} has no {list}");
