@@ -132,7 +132,7 @@ impl Auditor {
     fn check_expiry(&self, before: &Record, after: &Record) -> Result<(), Broken> {
         let (Some(deadline), State::Expired) = (after.delivery.deadline, after.state) else { return Ok(()) };
         let config = self.world.config();
-        let policy = config.destinations.get(&after.delivery.destination).map(|d| d.policy);
+        let policy = config.destination_of(&after.delivery).map(|destination| destination.policy);
         let minimum_window = policy.unwrap_or_default().minimum_window;
         let earliest = deadline.minus(minimum_window).minus(SKEW);
         if before.state != State::Expired && self.now() < earliest {
