@@ -27,8 +27,8 @@ use super::world::World;
 /// How often the reconciler ticks.
 pub(super) const TICK: DurationMs = DurationMs::from_secs(60);
 
-/// More steps than a history takes that comes to its end.
-const MOST_STEPS: usize = 20_000;
+/// More steps than a history takes that comes to its end: probes may be an hour apart, with a round a minute.
+const MOST_STEPS: usize = 100_000;
 
 /// A history under way.
 #[derive(Debug)]

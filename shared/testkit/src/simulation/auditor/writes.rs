@@ -58,8 +58,8 @@ impl Auditor {
         let is_automatic = after.settled_token == before.settled_token
             || after.settled_token.as_ref().is_some_and(|token| token.as_str().starts_with("reconciler"));
         // Whoever looks for what may go, or for a probe, finds, and ends, what passed its deadline while it was
-        // held: for no message, as the reconciler does.
-        let is_found_over = !after.state.is_open() && before.hold.is_some() && after.copy.is_none();
+        // held: for no message, as the reconciler does, so that the copy stays what it was.
+        let is_found_over = !after.state.is_open() && before.hold.is_some() && after.copy == before.copy;
         // A claim, a settle by a worker, or a copy of a message: the worker has a message in hand.
         let is_by_worker = after.claim != before.claim || !(is_automatic || is_found_over);
         self.note_write(after, is_by_worker);
