@@ -43,6 +43,10 @@ const BY_HAND: &[Sabotage] = &[
     Sabotage::IgnoresHolds,
     Sabotage::ForgetsWhatIsInHand,
     Sabotage::SendsInDoubt,
+    Sabotage::SuccessIsNotCounted,
+    Sabotage::SuspensionIsNeverLifted,
+    Sabotage::IgnoresSuspensions,
+    Sabotage::ProbesSideBySide,
 ];
 
 #[test]

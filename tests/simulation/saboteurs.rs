@@ -62,6 +62,26 @@ fn a_look_up_that_is_not_made_is_noticed() {
 }
 
 #[test]
+fn a_success_that_is_not_counted_is_noticed() {
+    assert_noticed(Sabotage::SuccessIsNotCounted, 200, &["still counts failures"]);
+}
+
+#[test]
+fn a_suspension_that_nobody_lifts_is_noticed() {
+    assert_noticed(Sabotage::SuspensionIsNeverLifted, 200, &["is still suspended"]);
+}
+
+#[test]
+fn a_suspension_that_nobody_sees_is_noticed() {
+    assert_noticed(Sabotage::IgnoresSuspensions, 200, &["is not its probe"]);
+}
+
+#[test]
+fn probes_side_by_side_are_noticed() {
+    assert_noticed(Sabotage::ProbesSideBySide, 200, &["is the probe of"]);
+}
+
+#[test]
 fn evidence_that_is_not_written_is_noticed() {
     assert_noticed(Sabotage::EvidenceIsDropped, 50, &["left no evidence", "does not end"]);
 }

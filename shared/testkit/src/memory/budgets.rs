@@ -2,6 +2,7 @@
 
 use waybill_domain::budget::Usage;
 use waybill_domain::identity::DestinationName;
+use waybill_domain::suspension::Health;
 use waybill_service::ports::{Budgets, KeptUsage, PortResult, UsageSet};
 
 use super::clauses::Clause;
@@ -33,5 +34,14 @@ impl MemoryLedger {
     /// What is used of a budget, looked at without asking a port. Its revision counts the writes.
     pub fn peek_usage(&self, destination: &DestinationName) -> KeptUsage {
         self.store().budgets.get(destination).cloned().unwrap_or_default()
+    }
+
+    /// Reads how a destination does without copying it.
+    pub fn inspect_health<T>(
+        &self,
+        destination: &DestinationName,
+        look: impl FnOnce(&Health) -> T,
+    ) -> Option<T> {
+        self.store().budgets.get(destination).map(|kept| look(&kept.usage.health))
     }
 }

@@ -186,7 +186,7 @@ impl World {
         Actor::new(name, stage, async move {
             let _ = async {
                 let Some(record) = ledger.load(&key).await? else { return Ok(()) };
-                let destination = config.destination(&record.delivery.destination, &record.delivery.tenant);
+                let destination = config.destination_of(&record.delivery);
                 let policy = destination.map(|destination| destination.policy).unwrap_or_default();
                 let (now, rules) = (clock.now(), config.look_rules(Queue::window(&queue)));
                 let Ok(change) = record.release(run, &policy, now, now, &rules) else { return Ok(()) };

@@ -7,10 +7,13 @@ mod carried;
 mod ending;
 mod orders;
 mod requests;
+mod suspensions;
 mod tally;
 mod writes;
 
 pub use tally::Tally;
+
+use self::suspensions::Suspensions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,8 +63,12 @@ pub struct Auditor {
     held_since: BTreeMap<OrderId, TimeMs>,
     /// When each worker's machine had read the configuration that it works under.
     read_at: BTreeMap<String, TimeMs>,
-    /// Closed windows of schedules: when they are fired for, and whose delivery they become.
-    windows: Vec<(TimeMs, DeliveryKey)>,
+    /// Closed windows of schedules: when they are fired for, and whose delivery each becomes, under one of the
+    /// event IDs that its schedule comes to have.
+    windows: Vec<(TimeMs, Vec<DeliveryKey>)>,
+    suspensions: Suspensions,
+    /// Where anything of this history goes.
+    destinations: BTreeSet<DestinationName>,
 }
 
 #[derive(Debug)]
@@ -118,6 +125,8 @@ impl Auditor {
             held_since: BTreeMap::new(),
             read_at: BTreeMap::new(),
             windows: Vec::new(),
+            suspensions: Suspensions::default(),
+            destinations: BTreeSet::new(),
         }
     }
 
@@ -126,6 +135,7 @@ impl Auditor {
         let name = event.event_id.to_string();
         let ward = Ward { name, payload: event.payload.clone(), ..Ward::default() };
         self.wards.insert(key.clone(), ward);
+        self.destinations.extend(event.destination.clone());
     }
 
     /// A producer was told that its event is accepted.
@@ -180,12 +190,14 @@ impl Auditor {
             self.chronicle.note(|| describe(name, &write.after));
             self.check_write(write)?;
             self.chronicle.saw(&self.moving, &write.after);
+            self.note_success(write);
         }
         for event in &events {
             self.queue_event(event);
         }
         self.check_orders()?;
         self.note_budgets();
+        self.note_suspensions();
         self.check_requests()?;
         if let Some((key, _)) = self.world.ledger.take_altered_evidence().first() {
             return Err(format!("evidence of {key} was altered"));

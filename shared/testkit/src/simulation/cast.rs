@@ -27,6 +27,8 @@ pub(super) struct Player {
     pub(super) frozen_until: Option<TimeMs>,
     /// Nothing goes wrong with it: the faults had stopped when it began.
     pub(super) is_calm: bool,
+    /// A call of its failed, or its answer was lost.
+    pub(super) is_harmed: bool,
 }
 
 /// What somebody is at work as.
@@ -119,12 +121,19 @@ impl History {
         if let Some((until, _)) = &self.read[machine] {
             self.auditor.reads(&name, until.minus(LONGEST_HOLD));
         }
+        self.auditor.begins(&name, &world.config());
         let actor = world.worker(&name, &clock, seed, terms);
         self.begin(actor, Role::Worker { machine });
     }
 
     fn begin(&mut self, actor: Actor, role: Role) {
-        self.players.push(Player { actor, role, frozen_until: None, is_calm: self.is_calm });
+        self.players.push(Player {
+            actor,
+            role,
+            frozen_until: None,
+            is_calm: self.is_calm,
+            is_harmed: false,
+        });
     }
 
     /// A name that no other actor of this history has: tokens begin with it.

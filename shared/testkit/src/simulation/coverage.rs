@@ -50,6 +50,7 @@ pub const EXPECTED: &[&str] = &[
     "write expire a dead letter",
     "write hold",
     "write hold, budget",
+    "write hold, suspended",
     "write interrupted, ends",
     "write interrupted, retries",
     "write late over dead_lettered",
@@ -57,6 +58,7 @@ pub const EXPECTED: &[&str] = &[
     "write late over retryable",
     "write lift",
     "write lift, budget",
+    "write lift, suspended",
     "write looked",
     "write not_sent",
     "write release",
@@ -83,6 +85,15 @@ pub const EXPECTED: &[&str] = &[
     "order run sampled",
     "order run started",
     "order run stopped",
+    "order suspension entered",
+    "order suspension lifted by a person",
+    "order suspension lifted by a probe",
+    "order suspension over, its rule is gone",
+    "suspended, gone",
+    "suspended, refused",
+    "suspended, unreachable",
+    "suspended again before its end was entered",
+    "probe sent",
     "tick ended",
     "tick failed",
     "tick held",
@@ -112,6 +123,8 @@ pub const EXPECTED: &[&str] = &[
     "fault message moved natively",
     "fault producer repeats",
     "fault queue purged",
+    "fault recipient mended",
+    "fault recipient refuses",
     "fault run stopped at the worst moment",
     "fault store down",
     "fault stray newer",
@@ -124,6 +137,7 @@ pub const EXPECTED: &[&str] = &[
 /// What is never met, and why that is right.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("admit hold budget", "the budget is asked after the admission, right before the claim"),
+    ("admit hold suspended", "so is whether the destination is suspended"),
     (
         "admit end attempts_exhausted",
         "the settle of the last attempt already dead-letters, and a release raises the limit: a record \

@@ -19,7 +19,27 @@ pub struct Settings {
     pub secret: &'static str,
     /// The slots of `narrow`: a change never takes any away.
     pub slots: u64,
+    /// What suspends a destination, of [`SUSPENDING`].
+    pub suspending: &'static str,
+    /// The event IDs of the schedule, of [`EVENT_IDS`].
+    pub event_id: &'static str,
+    /// The schedule's own retry rules, where it has some.
+    pub policy: Option<&'static str>,
 }
+
+/// What may suspend every destination of a configuration: nothing, or these lines of each.
+pub const SUSPENDING: &[&str] = &[
+    "suspend_after = 1\n",
+    "suspend_after = 2\n",
+    "suspend_after = 3\ngone = \"suspend\"\n",
+    "gone = \"suspend\"\n",
+];
+
+/// The templates of event IDs that the schedule comes to have.
+pub const EVENT_IDS: &[&str] = &["{tenant}:{window}", "{tenant}/{window}"];
+
+/// The retry rules that the schedule comes to have.
+const POLICIES_OF_ITS_OWN: &[&str] = &["tight", "single", "asked"];
 
 /// The destinations that a history knows.
 pub const DESTINATIONS: &[&str] =
@@ -34,6 +54,9 @@ impl Default for Settings {
             attempts: 7,
             secret: "OLD",
             slots: 1,
+            suspending: "",
+            event_id: EVENT_IDS[0],
+            policy: None,
         }
     }
 }
@@ -42,12 +65,18 @@ impl Settings {
     /// The same with one thing changed.
     pub fn changed(&self, lots: &mut Lots) -> Self {
         let mut next = self.clone();
-        match lots.below(5) {
+        match lots.below(10) {
             0 => drop(next.removed.insert(lots.pick(DESTINATIONS).copied().unwrap_or("usual"))),
             1 => next.removed.clear(),
             2 => next.attempts = 1 + lots.below(7),
             3 => next.secret = if next.secret == "OLD" { "NEW" } else { "OLD" },
-            _ => next.slots += 1,
+            4 => next.slots += 1,
+            5 if self.schedule.is_some() => {
+                next.event_id = EVENT_IDS[usize::from(self.event_id == EVENT_IDS[0])];
+            }
+            6 if self.schedule.is_some() => next.policy = own_policy(lots),
+            5..8 => next.suspending = "",
+            _ => next.suspending = suspending(lots),
         }
         next
     }
@@ -63,18 +92,29 @@ impl Settings {
                 "asked" => format!("on_ambiguous = \"query\"\nstatus_url = \"{STATUS_URL}\"\n"),
                 _ => String::new(),
             };
-            text += &destination(name, self.secret, &more);
+            text += &destination(name, self.secret, &(more + self.suspending));
         }
         if let Some(minute) = self.schedule {
             let schema = if self.is_refused { "schema = \"strict.json\"\n" } else { "" };
-            text += &destination("calendar", self.secret, schema);
-            text += &SCHEDULE.replace("{minute}", &minute.to_string());
+            text += &destination("calendar", self.secret, &(schema.to_owned() + self.suspending));
+            text += &SCHEDULE.replace("{minute}", &minute.to_string()).replace("{ids}", self.event_id);
+            text += &self.policy.map_or(String::new(), |name| format!("policy = \"{name}\"\n"));
             if self.is_refused {
                 text += STRICT;
             }
         }
         text
     }
+}
+
+/// Rules that suspend.
+pub fn suspending(lots: &mut Lots) -> &'static str {
+    lots.pick(SUSPENDING).copied().unwrap_or_default()
+}
+
+/// Retry rules for the schedule.
+pub fn own_policy(lots: &mut Lots) -> Option<&'static str> {
+    lots.pick(POLICIES_OF_ITS_OWN).copied()
 }
 
 const STATUS_URL: &str = "https://recipient.example/status/{delivery_id}?event={event_id}";
@@ -131,7 +171,7 @@ window = "previous-day"
 tenants = ["acme", "globex"]
 destination = "calendar"
 type = "even.recorded"
-event_id = "{tenant}:{window}"
+event_id = "{ids}"
 catch_up = "2d"
 payload = { date = "{window}" }
 "#;

@@ -2,10 +2,11 @@
 
 mod calm;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waybill_domain::delivery::State;
-use waybill_domain::identity::{DeliveryKey, MessageId};
+use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::ports::Clock;
@@ -20,14 +21,14 @@ use super::auditor::{Auditor, Broken};
 use super::cast::Player;
 use super::chronicle::Chronicle;
 use super::document::Settings;
-use super::plan::{Fault, Plan};
+use super::plan::{Fault, Plan, events};
 use super::world::World;
 
 /// How often the reconciler ticks.
 pub(super) const TICK: DurationMs = DurationMs::from_secs(60);
 
-/// More steps than a history takes that comes to its end.
-const MOST_STEPS: usize = 20_000;
+/// More steps than a history takes that comes to its end: probes may be an hour apart, with a round a minute.
+const MOST_STEPS: usize = 100_000;
 
 /// A history under way.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub struct History {
     pub(super) settings: Settings,
     /// Until when the stores cannot be asked.
     pub(super) down_until: Option<TimeMs>,
+    /// Whose recipients take nothing from anybody.
+    pub(super) refusing: BTreeSet<DestinationName>,
     /// Faults that came while nobody had anything to do.
     idle_faults: u32,
     /// How often everything that was stopped went on after the faults had stopped.
@@ -85,7 +88,9 @@ impl History {
             chronicle.note(|| format!("planned at {}: {:?}", planned.at, planned.event));
             chronicle.note(|| format!("  {} {:?}", key.delivery_id, planned.reactions));
         }
-        auditor.expect_windows();
+        for key in auditor.expect_windows() {
+            world.recipient.react(&key.delivery_id, events::of_a_window(&mut lots));
+        }
         Self {
             machines: plan.skews.iter().map(|skew| SkewedClock::of(&world.clock, *skew)).collect(),
             publications: plan.events.iter().map(|planned| Some(planned.at)).collect(),
@@ -97,6 +102,7 @@ impl History {
             learned: Arc::default(),
             settings: plan.settings.clone(),
             down_until: None,
+            refusing: BTreeSet::new(),
             idle_faults: 0,
             resumed: 0,
             tried: 0,
@@ -203,6 +209,7 @@ impl History {
     fn move_player(&mut self, at: usize) -> Result<(), Broken> {
         let order = self.order_for(self.players[at].actor.place());
         let player = &mut self.players[at];
+        player.is_harmed |= matches!(order, StageOrder::FailBefore | StageOrder::FailAfter);
         player.frozen_until = None;
         self.auditor.moves(player.actor.name());
         let progress = player.actor.step(order);
@@ -223,42 +230,12 @@ impl History {
             if player.is_calm {
                 self.auditor.check_slots(player.actor.name())?;
             }
+            if !player.is_harmed {
+                self.auditor.check_success_counted(player.actor.name())?;
+            }
             self.hear(player.role);
         }
         Ok(())
-    }
-
-    fn order_for(&mut self, place: Option<Place>) -> StageOrder {
-        let Some(Place { call, side: Side::Before }) = place else { return StageOrder::Go };
-        if self.is_calm || call == Call::Request {
-            return StageOrder::Go;
-        }
-        if self.down_until.is_some_and(|until| until > self.now()) && self.lots.chance(70) {
-            self.chronicle.fault("fault store down", || call.as_str().to_owned());
-            return StageOrder::FailBefore;
-        }
-        if !self.lots.chance(self.plan.call_percent) {
-            return StageOrder::Go;
-        }
-        let is_write = matches!(
-            call,
-            Call::Create
-                | Call::Apply
-                | Call::AddAttempt
-                | Call::SetUsage
-                | Call::Acknowledge
-                | Call::Enter
-                | Call::Progress
-                | Call::Install
-        );
-        let (order, name) = match self.lots.below(3) {
-            0 => (StageOrder::FailBefore, "fault call fails before"),
-            1 => (StageOrder::FailAfter, "fault call fails after"),
-            _ if is_write => (StageOrder::Twice, "fault call made twice"),
-            _ => return StageOrder::Go,
-        };
-        self.chronicle.fault(name, || call.as_str().to_owned());
-        order
     }
 
     /// Nobody can move: the time passes until somebody can. Whether there is such a time.

@@ -1,5 +1,5 @@
-//! The configuration in force, read from the office as processes read it: the newest revision, the
-//! moment since which each of its schedules is in force, and the holds of every open order.
+//! The configuration in force, as processes make it of what the office has: the newest revision, dated, under
+//! every open order.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -9,14 +9,13 @@ use futures::FutureExt as _;
 use waybill_domain::address::Locality;
 use waybill_domain::audit::{Act, Draft, Entry};
 use waybill_domain::authority::Book;
-use waybill_domain::hold::HoldRule;
-use waybill_domain::identity::TenantId;
 use waybill_domain::order::{Order, Signed};
 use waybill_domain::time::DurationMs;
 use waybill_service::acts::is_within_its_book;
 use waybill_service::config::{Config, Schedule};
 use waybill_service::config_file;
 use waybill_service::office::{Entered, Revision, Revisions as _};
+use waybill_service::schedule::history::dated;
 
 use crate::clock::VirtualClock;
 use crate::memory::MemoryOffice;
@@ -41,32 +40,20 @@ impl InForce {
         if let Some((_, config)) = last.as_ref().filter(|(at, _)| *at == writes) {
             return config.clone();
         }
-        let mut config = match office.peek_in_force() {
-            Some((revision, document)) => in_force_since(&revision, &parsed(&document)),
+        let config = match office.peek_in_force() {
+            Some((revision, document)) => dated(Config::clone(&parsed(&document)), &revision),
             None => Config::clone(otherwise),
         };
         let open: Vec<Order> = office.peek_orders().into_iter().filter(Order::is_open).collect();
-        let believed = open.iter().filter(|order| is_within_its_book(order));
-        let holds: Vec<HoldRule> = believed.filter_map(Order::hold_rule).collect();
-        config.holds.extend(holds);
+        let config = config.under(open.iter().filter(|order| is_within_its_book(order)));
         let config = Arc::new(config);
         *last = Some((writes, config.clone()));
         config
     }
 }
 
-fn in_force_since(revision: &Revision, config: &Config) -> Config {
-    let mut config = config.clone();
-    config.applied_at = Some(revision.signed.at);
-    for schedule in &mut config.schedules {
-        let since = |tenant: &TenantId| {
-            let at = revision.schedules.get(&format!("{}:{tenant}", schedule.name))?;
-            Some((tenant.clone(), *at))
-        };
-        schedule.since = schedule.tenants.iter().filter_map(since).collect();
-    }
-    config
-}
+/// How many documents a thread keeps: histories that go on for hours have new ones all the time.
+const MOST_KNOWN: usize = 2_000;
 
 /// A document, read once by each thread: histories share a few.
 pub(super) fn parsed(document: &str) -> Arc<Config> {
@@ -79,6 +66,9 @@ pub(super) fn parsed(document: &str) -> Arc<Config> {
         }
         let config = config_file::parse(document, Locality::PublicOnly);
         let config = Arc::new(config.unwrap_or_else(|faults| panic!("{faults:?}\n{document}")));
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
         known.insert(document.to_owned(), config.clone());
         config
     })

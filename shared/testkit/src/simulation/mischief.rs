@@ -1,13 +1,15 @@
 //! What goes wrong between two steps.
 
+use waybill_domain::identity::DestinationName;
 use waybill_domain::time::DurationMs;
 use waybill_service::ports::{Outgoing, Queue};
 
 use crate::faults::{Actor, Call, Order, Place, Progress, Side, Stage};
+use crate::scripted::Reaction;
 
 use super::cast::Role;
 use super::history::History;
-use super::plan::{Fault, skew};
+use super::plan::{Fault, events, skew};
 
 /// Whatever operators do.
 const OF_OPERATORS: [Fault; 5] =
@@ -101,6 +103,7 @@ impl History {
                 let span = DurationMs::from_ms(self.lots.below(120_000));
                 self.world.clock.advance(span);
             }
+            Fault::Refuse => self.refuse_or_mend(),
             Fault::PublishAgain => {
                 let event = self.lots.below(self.publications.len() as u64) as usize;
                 if self.publications[event].is_none() {
@@ -108,6 +111,40 @@ impl History {
                 }
             }
         }
+    }
+
+    /// What becomes of the call that somebody is about to make.
+    pub(super) fn order_for(&mut self, place: Option<Place>) -> Order {
+        let Some(Place { call, side: Side::Before }) = place else { return Order::Go };
+        if self.is_calm || call == Call::Request {
+            return Order::Go;
+        }
+        if self.down_until.is_some_and(|until| until > self.now()) && self.lots.chance(70) {
+            self.chronicle.fault("fault store down", || call.as_str().to_owned());
+            return Order::FailBefore;
+        }
+        if !self.lots.chance(self.plan.call_percent) {
+            return Order::Go;
+        }
+        let is_write = matches!(
+            call,
+            Call::Create
+                | Call::Apply
+                | Call::AddAttempt
+                | Call::SetUsage
+                | Call::Acknowledge
+                | Call::Enter
+                | Call::Progress
+                | Call::Install
+        );
+        let (order, name) = match self.lots.below(3) {
+            0 => (Order::FailBefore, "fault call fails before"),
+            1 => (Order::FailAfter, "fault call fails after"),
+            _ if is_write => (Order::Twice, "fault call made twice"),
+            _ => return Order::Go,
+        };
+        self.chronicle.fault(name, || call.as_str().to_owned());
+        order
     }
 
     fn crash(&mut self) {
@@ -174,6 +211,25 @@ impl History {
             self.world.queue.duplicate(id);
             self.chronicle.fault("fault deleted message comes back", || id.to_string());
         }
+    }
+
+    /// A recipient takes nothing from anybody; or whoever runs it has mended it.
+    fn refuse_or_mend(&mut self) {
+        let name = self.any_destination();
+        if self.refusing.remove(&name) {
+            self.mend(&name);
+        } else {
+            let reaction = events::refusal(&mut self.lots);
+            self.chronicle.fault("fault recipient refuses", || format!("{name}: {reaction:?}"));
+            self.world.recipient.turn(&name, reaction);
+            self.refusing.insert(name);
+        }
+    }
+
+    /// It takes what comes from now on, but for what is scripted.
+    pub(super) fn mend(&mut self, name: &DestinationName) {
+        self.chronicle.fault("fault recipient mended", || name.to_string());
+        self.world.recipient.turn(name, Reaction::answer(200));
     }
 
     /// Somebody else's message on our queue.

@@ -19,6 +19,7 @@ pub mod operators;
 mod orders;
 pub mod plan;
 pub mod sabotage;
+mod sabotage_of_budgets;
 mod sabotage_of_runs;
 pub mod sight;
 pub mod world;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use waybill_domain::address::Locality;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::DeliveryKey;
-use waybill_domain::order::{Decision, Order, OrderBody};
+use waybill_domain::order::{Decision, Hold, Order, OrderBody};
 use waybill_domain::redrive::{Reviews, Selection};
 use waybill_service::acts::Desk;
 use waybill_service::config::Config;
@@ -126,10 +126,12 @@ impl World {
         })
     }
 
-    /// Everything that operators hold or stopped goes on, at once and without a fault.
+    /// Everything that operators hold or stopped goes on, at once and without a fault. What automation
+    /// suspended it must let go by itself.
     pub fn let_everything_go(&self, name: &str, seed: u64) {
         for order in self.office.peek_orders().into_iter().filter(Order::is_open) {
             let actor = match &order.body {
+                OrderBody::Hold(Hold { rule: HoldRule::Suspended(_), .. }) => continue,
                 OrderBody::Hold(_) => self.operator_lifting(name, seed, order),
                 OrderBody::Redrive(_) => self.operator_resuming(name, seed, order),
                 OrderBody::Ending(_) => continue,

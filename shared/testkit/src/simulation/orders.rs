@@ -103,7 +103,7 @@ impl History {
         TenantId::parse(if self.lots.chance(30) { NEIGHBOUR } else { TENANT }).expect("a tenant")
     }
 
-    fn any_destination(&mut self) -> DestinationName {
+    pub(super) fn any_destination(&mut self) -> DestinationName {
         let names: Vec<_> = self.plan.events.iter().filter_map(|p| p.event.destination.clone()).collect();
         self.lots.pick(&names).cloned().expect("every planned event names its destination")
     }

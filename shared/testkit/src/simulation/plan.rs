@@ -1,7 +1,7 @@
 //! What a history is about, drawn from its seed: deliveries, destinations, reactions, and which
 //! faults it knows. Each seed knows another subset of faults, so that no fault hides another.
 
-mod events;
+pub(super) mod events;
 
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
@@ -10,7 +10,7 @@ use crate::dice::Lots;
 use crate::memory::QueueRules;
 use crate::scripted::{LookUpReaction, Reaction};
 
-use super::document::Settings;
+use super::document::{self, Settings};
 
 /// What a history is chiefly about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Theme {
     Recovery,
     /// More dead letters than a run looks at before it halts itself.
     Relapse,
+    /// Recipients that refuse whoever asks, or that nobody reaches, until somebody mends them.
+    Suspended,
 }
 
 /// One history before it happens.
@@ -115,6 +117,8 @@ pub enum Fault {
     TimePasses,
     /// The producer publishes an accepted event again.
     PublishAgain,
+    /// A recipient takes nothing from anybody from now on, or is mended.
+    Refuse,
 }
 
 impl Fault {
@@ -141,6 +145,7 @@ impl Fault {
         Fault::Stray,
         Fault::TimePasses,
         Fault::PublishAgain,
+        Fault::Refuse,
     ];
 }
 
@@ -198,6 +203,7 @@ impl Plan {
             Theme::Relapse => {
                 faults = vec![Fault::Redrive, Fault::StopRun, Fault::Crash, Fault::PublishAgain]
             }
+            Theme::Suspended => faults.extend([Fault::Refuse, Fault::Refuse, Fault::Hold, Fault::Configure]),
         }
         let max_receives = lots.chance(50).then_some(6);
         if max_receives.is_none() {
@@ -212,7 +218,7 @@ impl Plan {
                 stale_receipts_delete: lots.chance(50),
                 ..QueueRules::default()
             },
-            settings: settings(lots),
+            settings: settings(lots, theme),
             events: events::draw(lots, theme),
             workers,
             hides: lots.chance(50),
@@ -233,8 +239,15 @@ impl Plan {
     }
 }
 
-fn settings(lots: &mut Lots) -> Settings {
+fn settings(lots: &mut Lots, theme: Theme) -> Settings {
     // Most schedules have fired for yesterday already when a history begins, and fire again soon.
     let schedule = lots.chance(15).then(|| lots.below(30));
-    Settings { schedule, is_refused: schedule.is_some() && lots.chance(40), ..Settings::default() }
+    let is_suspending = theme == Theme::Suspended || lots.chance(20);
+    Settings {
+        schedule,
+        is_refused: schedule.is_some() && lots.chance(40),
+        policy: lots.chance(40).then(|| document::own_policy(lots)).flatten(),
+        suspending: if is_suspending { document::suspending(lots) } else { "" },
+        ..Settings::default()
+    }
 }

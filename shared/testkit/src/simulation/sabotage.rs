@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use waybill_domain::address::RecipientUrl;
 use waybill_domain::attempt::{Attempt, SendWindow, Sending};
-use waybill_domain::budget::Usage;
 use waybill_domain::delivery::{Change, Record, RecordData, State};
 use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId, WriteToken};
 use waybill_domain::look_up::Finding;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{
-    Applied, Budgets, Burial, Created, Cursor, Inbox, KeptUsage, Ledger, Outgoing, Page, PortResult, Queue,
-    Receipt, Received, Recipient, Request, UsageSet,
+    Applied, Burial, Created, Cursor, Inbox, Ledger, Outgoing, Page, PortResult, Queue, Receipt, Received,
+    Recipient, Request,
 };
 
 use crate::faults::Staged;
@@ -58,13 +57,21 @@ pub enum Sabotage {
     ForgetsWhatIsInHand,
     /// A recipient that can be asked is not: what is in doubt is sent again.
     SendsInDoubt,
+    /// A success does not end the row of failures.
+    SuccessIsNotCounted,
+    /// Nobody lifts a suspension, neither a probe nor a person.
+    SuspensionIsNeverLifted,
+    /// Nobody sees that a destination is suspended.
+    IgnoresSuspensions,
+    /// Workers do not see that a probe is under way, or was a moment ago.
+    ProbesSideBySide,
 }
 
 /// A port of one actor, as a broken build would use it.
 #[derive(Debug, Clone)]
 pub struct Sabotaged<P> {
     pub(super) inner: P,
-    sabotage: Option<Sabotage>,
+    pub(super) sabotage: Option<Sabotage>,
     hand: Hand,
 }
 
@@ -187,36 +194,6 @@ impl Ledger for Sabotaged<StagedLedger> {
     ) -> PortResult<Page<DeliveryKey>> {
         self.inner.staged.held(destination, limit, from).await
     }
-}
-
-impl Budgets for Sabotaged<StagedLedger> {
-    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
-        self.inner.staged.usage(destination).await
-    }
-
-    async fn set_usage(
-        &self,
-        destination: &DestinationName,
-        expected: u64,
-        usage: &Usage,
-    ) -> PortResult<UsageSet> {
-        let bare = &self.inner.bare;
-        let stored = bare.peek_usage(destination);
-        if self.breaks(Sabotage::SlotsAreNotGivenBack) && usage.leased() < stored.usage.leased() {
-            return Ok(UsageSet::Landed);
-        }
-        if self.breaks(Sabotage::ReleasesAnothersSlot) && usage.leased() < stored.usage.leased() {
-            return self.inner.staged.set_usage(destination, expected, &without_slots(usage)).await;
-        }
-        self.inner.staged.set_usage(destination, expected, usage).await
-    }
-}
-
-/// What is used is read-only, too.
-fn without_slots(usage: &Usage) -> Usage {
-    let mut document = serde_json::to_value(usage).expect("what is used is a document");
-    document.as_object_mut().expect("an object").remove("slots");
-    serde_json::from_value(document).expect("its slots may be left out")
 }
 
 /// A record is read-only; as a document it is not.

@@ -3,22 +3,30 @@
 
 use waybill_domain::audit::Verification;
 use waybill_domain::delivery::{Claim, Record};
+use waybill_domain::event_template::EventIdTemplate;
+use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::{Order, OrderBody};
 use waybill_domain::redrive::Run;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Schedule;
 use waybill_service::ports::Clock;
 
 use crate::clock::VirtualClock;
 use crate::simulation::coverage;
+use crate::simulation::document::EVENT_IDS;
 
 use super::{Auditor, Broken};
 
 /// Windows that are fired for within this time after a history's beginning are waited for.
 const WAITED_FOR: DurationMs = DurationMs::from_secs(3600);
 
+/// How long a process at most goes by what it has read: ten seconds, and as long as it stands still.
+const LONGEST_BEHIND: DurationMs = DurationMs::from_secs(1_500);
+
 impl Auditor {
-    /// What the calendar is about to publish.
-    pub fn expect_windows(&mut self) {
+    /// Waits for what the calendar is about to publish. Answers which deliveries may come of it.
+    pub fn expect_windows(&mut self) -> Vec<DeliveryKey> {
+        let mut all = Vec::new();
         let config = self.world.config();
         let (ahead, back) = (DurationMs::from_secs(3 * 86_400), DurationMs::from_secs(5 * 86_400));
         let until = VirtualClock::T0.plus(ahead);
@@ -28,21 +36,34 @@ impl Auditor {
                     if schedule.since.get(tenant).is_none_or(|since| window.fires_at <= *since) {
                         continue;
                     }
-                    let event = schedule.event(tenant, window.day);
-                    let key =
-                        self.world.key_of(tenant, event.event_id.as_str(), schedule.destination.as_str());
-                    self.expect(&key, &event);
-                    self.windows.push((window.fires_at, key));
+                    let mut keys = Vec::new();
+                    for ids in EVENT_IDS {
+                        let event_id = EventIdTemplate::parse("event_id", ids, &schedule.name);
+                        let event_id = event_id.expect("a template");
+                        let event = Schedule { event_id, ..schedule.clone() }.event(tenant, window.day);
+                        let id = event.event_id.as_str();
+                        let key = self.world.key_of(tenant, id, schedule.destination.as_str());
+                        self.expect(&key, &event);
+                        keys.push(key);
+                    }
+                    all.extend(keys.iter().cloned());
+                    self.windows.push((window.fires_at, keys));
                 }
             }
         }
+        all
     }
 
     /// When a window is next fired for that has no delivery yet.
     pub fn next_window(&self) -> Option<TimeMs> {
         let until = VirtualClock::T0.plus(WAITED_FOR);
         let soon = self.windows.iter().filter(|(at, _)| *at <= until);
-        soon.filter(|(_, key)| self.world.ledger.inspect(key, |_| ()).is_none()).map(|(at, _)| *at).min()
+        soon.filter(|(_, keys)| self.deliveries(keys) == 0).map(|(at, _)| *at).min()
+    }
+
+    /// How many of these there are.
+    fn deliveries(&self, keys: &[DeliveryKey]) -> usize {
+        keys.iter().filter(|key| self.world.ledger.inspect(key, |_| ()).is_some()).count()
     }
 
     /// The run that released something in the last step.
@@ -114,7 +135,7 @@ impl Auditor {
 
     pub(super) fn check_orders_at_the_end(&self) -> Result<(), Broken> {
         for order in self.world.office.peek_orders() {
-            if order.is_open() {
+            if order.is_open() && !self.is_of_a_suspension_without_work(&order) {
                 return Err(format!("the order {} is never done: {:?}", order.id, order.body));
             }
             let Some(run) = run_of(&order) else { continue };
@@ -138,11 +159,25 @@ impl Auditor {
             }
         }
         let fired = |at: &TimeMs| at.plus(DurationMs::from_secs(180)) <= self.world.clock.now();
-        let is_missing = |key| self.world.ledger.inspect(key, |_| ()).is_none();
-        match self.windows.iter().find(|(at, key)| fired(at) && is_missing(key)) {
-            Some((at, key)) => Err(format!("the window that was fired for at {at} has no delivery {key}")),
-            None => Ok(()),
+        for (at, keys) in &self.windows {
+            match self.deliveries(keys) {
+                0 if fired(at) => {
+                    return Err(format!("the window that was fired for at {at} has no delivery"));
+                }
+                2.. if !self.is_changed_before(*at) => {
+                    return Err(format!("the window that was fired for at {at} has two deliveries"));
+                }
+                _ => {}
+            }
         }
+        self.check_suspensions_at_the_end()
+    }
+
+    /// Whether whoever fired at this time may have known less than was in force.
+    fn is_changed_before(&self, at: TimeMs) -> bool {
+        let (since, until) = (at.minus(LONGEST_BEHIND), at.plus(super::SKEW).plus(super::SKEW));
+        let history = self.world.office.peek_history();
+        history.iter().skip(1).any(|revision| since < revision.signed.at && revision.signed.at <= until)
     }
 }
 

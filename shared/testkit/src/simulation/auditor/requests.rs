@@ -57,6 +57,7 @@ impl Auditor {
         ward.requested_when_calm += u32::from(self.is_calm);
         let (sender, over_at) = (request.sender.clone(), request.over_at);
         self.check_in_flight(&record, request)?;
+        self.check_suspended(&record, request)?;
         self.open_requests.push(OpenRequest { sender, key, over_at });
         Ok(())
     }

@@ -3,7 +3,6 @@
 use waybill_domain::attempt::Next;
 use waybill_domain::delivery::{Claim, Record, State};
 use waybill_domain::ending::{Disposition, Ending};
-use waybill_domain::hold::HoldReason;
 
 use crate::memory::Write;
 
@@ -58,10 +57,9 @@ impl Auditor {
         }
         let is_automatic = after.settled_token == before.settled_token
             || after.settled_token.as_ref().is_some_and(|token| token.as_str().starts_with("reconciler"));
-        // Whoever looks for what may go finds, and ends, what passed its deadline while the budget held it:
-        // for no message, as the reconciler does.
-        let is_found_over = !after.state.is_open()
-            && before.hold.as_ref().is_some_and(|held| held.reason == HoldReason::Budget);
+        // Whoever looks for what may go, or for a probe, finds, and ends, what passed its deadline while it was
+        // held: for no message, as the reconciler does, so that the copy stays what it was.
+        let is_found_over = !after.state.is_open() && before.hold.is_some() && after.copy == before.copy;
         // A claim, a settle by a worker, or a copy of a message: the worker has a message in hand.
         let is_by_worker = after.claim != before.claim || !(is_automatic || is_found_over);
         self.note_write(after, is_by_worker);
@@ -132,7 +130,7 @@ impl Auditor {
     fn check_expiry(&self, before: &Record, after: &Record) -> Result<(), Broken> {
         let (Some(deadline), State::Expired) = (after.delivery.deadline, after.state) else { return Ok(()) };
         let config = self.world.config();
-        let policy = config.destinations.get(&after.delivery.destination).map(|d| d.policy);
+        let policy = config.destination_of(&after.delivery).map(|destination| destination.policy);
         let minimum_window = policy.unwrap_or_default().minimum_window;
         let earliest = deadline.minus(minimum_window).minus(SKEW);
         if before.state != State::Expired && self.now() < earliest {

@@ -1,10 +1,11 @@
 //! What an admission, a write of a record and a write of an order are called.
 
 use waybill_domain::admit::{Admission, Left, Suppressed};
+use waybill_domain::audit::AUTOMATION;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
-use waybill_domain::hold::HoldReason;
-use waybill_domain::order::{CameTo, OrderBody};
+use waybill_domain::hold::{HoldReason, HoldRule};
+use waybill_domain::order::{CameTo, Hold, OrderBody};
 use waybill_domain::redrive::Standing;
 
 use crate::memory::{OrderWrite, Write};
@@ -106,16 +107,18 @@ fn unclaimed(changes_state: bool, write: &Write) -> &'static str {
         (_, Some(DeadLetterReason::DestinationRemoved)) if changes_state => "write end destination_removed",
         (_, Some(_)) if changes_state => "write end horizon_reached",
         _ if after.dlq_told && !before.dlq_told => "write told",
-        _ if is_of_budget(after) && before.hold != after.hold => "write hold, budget",
+        _ if is_of(HoldReason::Budget, after) && before.hold != after.hold => "write hold, budget",
+        _ if is_of(HoldReason::Suspended, after) && before.hold != after.hold => "write hold, suspended",
         _ if after.hold.is_some() && before.hold != after.hold => "write hold",
-        _ if after.hold.is_none() && is_of_budget(before) => "write lift, budget",
+        _ if after.hold.is_none() && is_of(HoldReason::Budget, before) => "write lift, budget",
+        _ if after.hold.is_none() && is_of(HoldReason::Suspended, before) => "write lift, suspended",
         _ if after.hold.is_none() && before.hold.is_some() => "write lift",
         _ => "write looked",
     }
 }
 
-fn is_of_budget(record: &Record) -> bool {
-    record.hold.as_ref().is_some_and(|held| held.reason == HoldReason::Budget)
+fn is_of(reason: HoldReason, record: &Record) -> bool {
+    record.hold.as_ref().is_some_and(|held| held.reason == reason)
 }
 
 /// What an order's write was, read from what it changed.
@@ -126,6 +129,12 @@ pub(in crate::simulation) fn order(write: &OrderWrite) -> &'static str {
     };
     let before = write.before.as_ref().and_then(|before| standing(&before.body));
     match (&write.after.body, before) {
+        (OrderBody::Hold(Hold { rule: HoldRule::Suspended(_), lifted, .. }), _) => match lifted {
+            None => "order suspension entered",
+            Some(by) if by.by != AUTOMATION => "order suspension lifted by a person",
+            Some(by) if by.why == "a probe succeeded" => "order suspension lifted by a probe",
+            Some(_) => "order suspension over, its rule is gone",
+        },
         (OrderBody::Hold(hold), _) if hold.lifted.is_some() => "order hold lifted",
         (OrderBody::Hold(_), _) => "order hold placed",
         (OrderBody::Ending(ending), _) => match ending.came_to {

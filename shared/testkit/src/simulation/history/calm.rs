@@ -22,6 +22,9 @@ impl History {
         // Whoever is about to hold or to stop something gives up.
         self.players.retain(|player| !matches!(player.role, Role::Operator));
         self.read.iter_mut().for_each(|read| *read = None);
+        for name in std::mem::take(&mut self.refusing) {
+            self.mend(&name);
+        }
         self.let_everything_go();
         self.world.ledger.let_indexes_lag(false);
         self.players.iter_mut().for_each(|player| player.frozen_until = None);
@@ -63,7 +66,9 @@ impl History {
             OrderBody::Ending(_) => order.is_open(),
             OrderBody::Hold(_) => false,
         };
-        let ordered = self.world.office.peek_orders().iter().any(is_to_do).then_some(now);
+        let is_suspension_to_do = || self.auditor.has_suspension_to_enter();
+        let is_ordered = self.world.office.peek_orders().iter().any(is_to_do) || is_suspension_to_do();
+        let ordered = is_ordered.then_some(now);
         let looked = self.world.ledger.next_look(now);
         [ordered, looked, self.auditor.next_window()].into_iter().flatten().min()
     }

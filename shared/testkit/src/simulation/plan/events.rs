@@ -19,6 +19,7 @@ impl Theme {
             12..24 => Theme::Crowded("shared"),
             24..44 => Theme::Recovery,
             44 => Theme::Relapse,
+            45..57 => Theme::Suspended,
             _ => Theme::Usual,
         }
     }
@@ -34,6 +35,7 @@ impl Theme {
             Theme::Crowded(_) => &["shared"],
             Theme::Recovery => &["single", "tight", "doubtful", "brief", "narrow"],
             Theme::Relapse => &["single"],
+            Theme::Suspended => &["usual", "single", "narrow", "shared"],
         };
         lots.pick(names).copied().unwrap_or("usual")
     }
@@ -46,15 +48,32 @@ pub(super) fn draw(lots: &mut Lots, theme: Theme) -> Vec<PlannedEvent> {
         Theme::Crowded(_) => 2 + lots.below(5),
         Theme::Recovery => 2 + lots.below(4),
         Theme::Relapse => 24,
+        Theme::Suspended => 4 + lots.below(5),
     };
-    (0..many).map(|n| event(lots, n, theme)).collect()
+    let refusal = refusal(lots);
+    (0..many).map(|n| event(lots, n, theme, &refusal)).collect()
 }
 
-fn event(lots: &mut Lots, n: u64, theme: Theme) -> PlannedEvent {
+/// How a recipient reacts that takes nothing from anybody.
+pub(in crate::simulation) fn refusal(lots: &mut Lots) -> Reaction {
+    match lots.below(6) {
+        0..2 => Reaction::answer(401),
+        2 => Reaction::answer(403),
+        3 => Reaction::answer(410),
+        4 => Reaction::lost_before(),
+        _ => Reaction::silence(),
+    }
+}
+
+fn event(lots: &mut Lots, n: u64, theme: Theme, refusal: &Reaction) -> PlannedEvent {
     let seconds = |lots: &mut Lots, least: i64, most: i64| {
         DurationMs::from_ms(lots.between(least * 1000, most * 1000).unsigned_abs())
     };
-    let span = if theme == Theme::Usual { 90 } else { 20 };
+    let span = match theme {
+        Theme::Usual => 90,
+        Theme::Suspended => 300,
+        _ => 20,
+    };
     let at = VirtualClock::T0.plus(seconds(lots, 0, span));
     let not_before = (theme != Theme::Relapse && lots.chance(20)).then(|| at.plus(seconds(lots, 5, 2400)));
     let deadline = (theme != Theme::Relapse && lots.chance(40)).then(|| {
@@ -79,11 +98,17 @@ fn event(lots: &mut Lots, n: u64, theme: Theme) -> PlannedEvent {
     };
     let reactions = match theme {
         Theme::Relapse => vec![Reaction::answer(500); 3],
+        Theme::Suspended => vec![refusal.clone(); lots.below(4) as usize],
         Theme::Recovery => (0..1 + lots.below(5)).map(|_| reaction(lots)).collect(),
         _ => (0..lots.below(7)).map(|_| reaction(lots)).collect(),
     };
     let look_ups = (0..lots.below(4)).map(|_| look_up(lots)).collect();
     PlannedEvent { event, at, over_http: lots.chance(50), reactions, look_ups }
+}
+
+/// How recipients react to what a schedule publishes.
+pub(in crate::simulation) fn of_a_window(lots: &mut Lots) -> Vec<Reaction> {
+    (0..lots.below(4)).map(|_| reaction(lots)).collect()
 }
 
 fn look_up(lots: &mut Lots) -> LookUpReaction {
@@ -102,7 +127,7 @@ fn reaction(lots: &mut Lots) -> Reaction {
         5 => Reaction::answer(503).asking("20"),
         6 => Reaction::answer(429).asking("1500"),
         7 => Reaction::answer(429).asking("5000"),
-        8 => Reaction::answer(if lots.chance(50) { 400 } else { 401 }),
+        8 => Reaction::answer(lots.pick(&[400, 401, 410]).copied().unwrap_or(400)),
         9 => Reaction::silence().applying(),
         10 => Reaction::silence(),
         11 => Reaction::lost_before(),
