@@ -12,6 +12,7 @@ mod destinations;
 mod envelopes;
 mod headers;
 mod look_ups;
+mod names;
 mod schedules;
 mod signatures;
 mod sources;
