@@ -172,10 +172,10 @@ fn it_serves_its_tenants_alone_and_under_other_rules_stays_itself() {
     let tenant = |text: &str| TenantId::parse(text).unwrap();
     assert!(destination.serves(&tenant("acme")));
     assert!(!destination.serves(&tenant("other")));
-    let mut terms = (*Policy::default()).clone();
+    let mut terms = *Policy::default();
     terms.max_attempts += 1;
     let other = Policy::new(terms).unwrap();
-    let under = destination.under(other.clone());
+    let under = destination.under(other);
     assert_eq!(under.policy, other);
-    assert_eq!(Destination { policy: destination.policy.clone(), ..under }, destination);
+    assert_eq!(Destination { policy: destination.policy, ..under }, destination);
 }
