@@ -12,9 +12,14 @@ BENCHES ?= reconciler redrive serve
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= configuration envelope event gateway_event queue_event retry_after signature
 FUZZER := .cache/cargo-fuzz
+DENY := .cache/cargo-deny
+MACHETE := .cache/cargo-machete
+MUTANTS := .cache/cargo-mutants
+MINIMAL := .cache/minimal-versions
+SHARD ?= 0/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz supply-chain minimal-versions mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -76,10 +81,34 @@ fuzz: $(FUZZER)/bin/cargo-fuzz ## Fuzz what reads from outside, for so long each
 			-- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=20 -detect_leaks=0 -print_final_stats=1; \
 	done
 
+supply-chain: $(DENY)/bin/cargo-deny $(MACHETE)/bin/cargo-machete ## Licences, sources, one TLS stack, dependencies that nobody uses; ADVISORIES=1 asks the RustSec database too (from GitHub)
+	$(DENY)/bin/cargo-deny --log-level error check $(if $(ADVISORIES),advisories) bans licenses sources
+	$(MACHETE)/bin/cargo-machete bench cli functions shared tests
+
+minimal-versions: ## Check with the oldest versions that the manifests allow (a nightly Rust), in a copy
+	rm -rf $(MINIMAL)
+	mkdir -p $(MINIMAL)
+	git archive HEAD | tar -x -C $(MINIMAL)
+	cd $(MINIMAL) && $(CARGO) +nightly update --quiet -Z direct-minimal-versions
+	cd $(MINIMAL) && $(CARGO) +nightly check --locked --quiet --workspace --all-targets --all-features
+
+mutants: $(MUTANTS)/bin/cargo-mutants ## Change the decisions in small ways and see the specification fail, then the other tests, where it did not: hours; a part: make mutants SHARD=3/100
+	PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-domain --shard $(SHARD) --output .cache/mutants
+
 include infra/aws.mk
 
 $(FUZZER)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --version 0.13.1 --root $(FUZZER) cargo-fuzz
+
+# Without optimisation, which would take longer than all they do here.
+$(DENY)/bin/cargo-deny:
+	$(CARGO) install --quiet --locked --debug --version 0.20.2 --root $(DENY) cargo-deny
+
+$(MACHETE)/bin/cargo-machete:
+	$(CARGO) install --quiet --locked --debug --version 0.9.2 --root $(MACHETE) cargo-machete
+
+$(MUTANTS)/bin/cargo-mutants:
+	$(CARGO) install --quiet --locked --debug --version 27.1.0 --root $(MUTANTS) cargo-mutants
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)

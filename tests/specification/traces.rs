@@ -90,7 +90,7 @@ fn a_tracestate_is_kept_as_it_came_or_left_out() {
     let long = |key: &str, bytes: usize| format!("{key}={}", "v".repeat(bytes - key.len() - 1));
     let many = |count: usize| (0..count).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
     let (key_256, key_257) = ("k".repeat(256), "k".repeat(257));
-    let rows: [(String, Option<String>); 26] = [
+    let rows: [(String, Option<String>); 29] = [
         ("congo=t61rcWkgMzE".into(), Some("congo=t61rcWkgMzE".into())),
         (
             "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE".into(),
@@ -131,6 +131,16 @@ fn a_tracestate_is_kept_as_it_came_or_left_out() {
                 format!("a=1,{},{},z=1", long("b", 250), long("c", 255))[..]
                     .replace(&format!(",{}", long("c", 255)), ""),
             ),
+        ),
+        // To the byte: 512 are kept, and a member is long from 129 on.
+        (
+            format!("{},{}", long("a", 255), long("b", 256)),
+            Some(format!("{},{}", long("a", 255), long("b", 256))),
+        ),
+        (format!("{},{}", long("a", 256), long("b", 256)), Some(long("a", 256))),
+        (
+            [long("a", 129), long("b", 128), long("c", 128), long("d", 128)].join(","),
+            Some([long("b", 128), long("c", 128), long("d", 128)].join(",")),
         ),
         (
             (0..8).map(|n| long(&format!("k{n}"), 100)).collect::<Vec<_>>().join(","),

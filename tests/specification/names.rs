@@ -1,0 +1,97 @@
+//! Names that stand in ledgers, metrics, logs and answers: whoever changes one breaks what others have kept.
+
+use waybill_domain::delivery::{Delivery, State};
+use waybill_domain::ending::DeadLetterReason;
+use waybill_domain::hold::HoldReason;
+use waybill_domain::outcome::{Applied, FailureClass};
+use waybill_domain::trace::TraceContext;
+
+use crate::build;
+
+/// The names of all values of an enumeration, and that a value's name is what is serialised of it.
+fn check<T: serde::Serialize + Copy>(values: &[T], name: impl Fn(T) -> &'static str, expected: &[&str]) {
+    let names: Vec<_> = values.iter().map(|value| name(*value)).collect();
+    assert_eq!(names, expected);
+    for value in values {
+        assert_eq!(serde_json::to_value(value).unwrap(), name(*value));
+    }
+}
+
+#[test]
+fn states_and_reasons_are_called_as_the_design_calls_them() {
+    check(&State::ALL, State::as_str, &["pending", "retryable", "succeeded", "dead_lettered", "expired"]);
+    check(&[Applied::No, Applied::Unknown], Applied::as_str, &["no", "unknown"]);
+    check(
+        &HoldReason::ALL,
+        HoldReason::as_str,
+        &["paused", "quarantine", "gate", "suspended", "run_stopped", "budget"],
+    );
+}
+
+#[test]
+fn the_classes_of_failures_are_called_as_they_ever_were() {
+    let expected = [
+        "dns",
+        "connect",
+        "tls",
+        "connection_lost",
+        "timeout",
+        "protocol",
+        "rate_limited",
+        "unavailable",
+        "server_error",
+        "conflict",
+        "too_early",
+        "redirect",
+        "payload_rejected",
+        "authentication_rejected",
+        "endpoint_missing",
+        "gone",
+        "forbidden_address",
+        "payload_missing",
+        "secret_unavailable",
+        "interrupted",
+    ];
+    check(FailureClass::ALL, FailureClass::as_str, &expected);
+    for class in FailureClass::ALL {
+        assert_eq!(class.to_string(), class.as_str());
+        assert_eq!(format!("{class:>30}").len(), 30, "a column pads it");
+    }
+}
+
+#[test]
+fn a_dead_letter_s_reason_is_read_by_its_name_or_by_a_failure_s_class() {
+    use DeadLetterReason as R;
+    let named = [
+        R::AttemptsExhausted,
+        R::HorizonReached,
+        R::RetryAfterPastDeadline,
+        R::AmbiguousOutcome,
+        R::DestinationRemoved,
+        R::PayloadInvalid,
+    ];
+    let names = [
+        "attempts_exhausted",
+        "horizon_reached",
+        "retry_after_past_deadline",
+        "ambiguous_outcome",
+        "destination_removed",
+        "payload_invalid",
+    ];
+    check(&named, |reason| reason.as_str(), &names);
+    let permanent: Vec<_> = FailureClass::ALL.iter().map(|class| R::Permanent(*class)).collect();
+    for reason in named.into_iter().chain(permanent) {
+        assert_eq!(R::try_from(reason.to_string()), Ok(reason), "{reason}");
+    }
+    let unknown = R::try_from("bored".to_owned()).unwrap_err();
+    assert_eq!((&*unknown.field, &*unknown.fault), ("reason", "\"bored\" is not a reason"));
+}
+
+#[test]
+fn a_trace_shows_in_a_delivery_as_its_32_digits() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let trace = TraceContext::read(Some(parent), None);
+    let traced = Delivery { trace, ..build::delivery(None) };
+    assert_eq!(traced.trace_id().as_deref(), Some("0af7651916cd43dd8448eb211c80319c"));
+    assert_eq!(build::delivery(None).trace_id(), None);
+}
