@@ -19,7 +19,7 @@ MINIMAL := .cache/minimal-versions
 SHARD ?= 0/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz supply-chain minimal-versions mutants clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz supply-chain minimal-versions mutants mutants-service clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -92,8 +92,11 @@ minimal-versions: ## Check with the oldest versions that the manifests allow (a 
 	cd $(MINIMAL) && $(CARGO) +nightly update --quiet -Z direct-minimal-versions
 	cd $(MINIMAL) && $(CARGO) +nightly check --locked --quiet --workspace --all-targets --all-features
 
-mutants: $(MUTANTS)/bin/cargo-mutants ## Change the decisions in small ways and see the specification fail, then the other tests, where it did not: hours; a part: make mutants SHARD=3/100
+mutants: $(MUTANTS)/bin/cargo-mutants ## Change each decision in small ways, and see the specification go red: hours; a part: make mutants SHARD=3/100
 	PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-domain --shard $(SHARD) --output .cache/mutants
+
+mutants-service: $(MUTANTS)/bin/cargo-mutants ## The same of the use cases, held by the tests of the whole: a day
+	PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-service --test-package waybill-tests --shard $(SHARD) --output .cache/mutants
 
 include infra/aws.mk
 

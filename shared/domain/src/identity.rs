@@ -136,6 +136,18 @@ const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 impl DeliveryId {
     /// SHA-256 over `waybill/delivery/v1`, tenant, event ID and destination, each prefixed by its
     /// length as four bytes (so that no two triples run into one text); the first 130 bits.
+    ///
+    /// ```
+    /// use waybill_domain::identity::{DeliveryId, DestinationName, EventId, TenantId};
+    ///
+    /// let id = DeliveryId::derive(
+    ///     &TenantId::parse("acme")?,
+    ///     &EventId::parse("evt_pay_7319")?,
+    ///     &DestinationName::parse("acme-accounting")?,
+    /// );
+    /// assert_eq!(id.as_str(), "whd_HMC7MJWWZ5WV7Z60WTKDYCRD47");
+    /// # Ok::<(), waybill_domain::fault::InvalidField>(())
+    /// ```
     pub fn derive(tenant: &TenantId, event_id: &EventId, destination: &DestinationName) -> Self {
         let mut hash = Sha256::new();
         for part in ["waybill/delivery/v1", tenant.as_str(), event_id.as_str(), destination.as_str()] {

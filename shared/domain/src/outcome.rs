@@ -172,6 +172,15 @@ pub enum StatusOverride {
 }
 
 /// The one mapping from what was seen to what it means.
+///
+/// ```
+/// use waybill_domain::outcome::{FailureClass, Outcome, Seen, StatusOverrides, Verdict, classify};
+///
+/// let outcome = classify(Seen::Status(503), &StatusOverrides::new());
+/// let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+/// assert_eq!(failure.class, FailureClass::Unavailable);
+/// assert_eq!(failure.verdict, Verdict::Retryable);
+/// ```
 pub fn classify(seen: Seen, overrides: &StatusOverrides) -> Outcome {
     use FailureClass as C;
     match seen {

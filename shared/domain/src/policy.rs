@@ -31,6 +31,16 @@ impl Backoff {
     }
 
     /// The delay after `attempt`, where `unit` in [0, 1) was drawn outside: full jitter, rounded down.
+    ///
+    /// ```
+    /// use waybill_domain::identity::AttemptNumber;
+    /// use waybill_domain::policy::Policy;
+    /// use waybill_domain::time::DurationMs;
+    ///
+    /// let backoff = Policy::default().backoff;
+    /// // The third attempt failed: up to 4 s, of which chance takes a half.
+    /// assert_eq!(backoff.delay(AttemptNumber::after(2), 0.5), DurationMs::from_secs(2));
+    /// ```
     pub fn delay(&self, attempt: AttemptNumber, unit: f64) -> DurationMs {
         let ceiling = self.ceiling(attempt).as_ms() as f64;
         DurationMs::from_ms((unit.clamp(0.0, 1.0) * ceiling).floor() as u64)

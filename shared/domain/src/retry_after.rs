@@ -12,6 +12,16 @@ pub fn parse_fields<'a>(fields: impl IntoIterator<Item = &'a str>, now: TimeMs) 
 }
 
 /// The wait that one field asks for at `now`, or nothing where the field is not understood.
+///
+/// ```
+/// use waybill_domain::retry_after::parse;
+/// use waybill_domain::time::{DurationMs, TimeMs};
+///
+/// let now = TimeMs::from_unix_ms(784_111_777_000);
+/// assert_eq!(parse("120", now), Some(DurationMs::from_secs(120)));
+/// assert_eq!(parse("Sun, 06 Nov 1994 08:50:37 GMT", now), Some(DurationMs::from_secs(60)));
+/// assert_eq!(parse("soon", now), None);
+/// ```
 pub fn parse(field: &str, now: TimeMs) -> Option<DurationMs> {
     let field = field.trim_matches([' ', '\t']);
     let wait = match field.as_bytes().first()? {

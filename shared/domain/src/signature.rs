@@ -78,6 +78,15 @@ impl fmt::Debug for SigningKey {
 }
 
 /// The `webhook-signature` header: one signature for each key, so that rotation needs no pause.
+///
+/// ```
+/// use waybill_domain::signature::{SigningKey, header};
+///
+/// let key = SigningKey::parse("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
+/// let value = header(&[key], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+/// assert_eq!(value, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+/// # Ok::<(), waybill_domain::fault::InvalidField>(())
+/// ```
 pub fn header(keys: &[SigningKey], id: &str, timestamp_s: i64, body: &[u8]) -> String {
     keys.iter().map(|key| key.sign(id, timestamp_s, body)).collect::<Vec<_>>().join(" ")
 }
