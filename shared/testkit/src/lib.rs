@@ -4,7 +4,8 @@
 //! Order of reading: [`clock`] and [`dice`]; [`memory`] (a ledger and a queue that fake truly) and
 //! [`conformance`] (the exam that they and every other backend sit); [`scripted`] (a recipient in
 //! virtual time) and [`server`] (one on real sockets); [`faults`] (a use case, step by step, with a
-//! fault between any two) and [`simulation`] (whole histories from one seed).
+//! fault between any two), [`next_version`] (one that is not there yet) and [`simulation`] (whole histories
+//! from one seed).
 
 pub mod clock;
 pub mod dice;
@@ -13,4 +14,5 @@ pub mod conformance;
 pub mod scripted;
 pub mod server;
 pub mod faults;
+pub mod next_version;
 pub mod simulation;
