@@ -17,6 +17,10 @@ DYNAMO := .cache/dynoxide
 DYNAMO_PORT ?= 4588
 HISTORY ?= 10000 1000000
 
+# For how long functions are killed while events flow, and for how long the ledger cannot be reached.
+CRASH_S ?= 300
+OUTAGE_S ?= 60
+
 AWS_VENV := .cache/aws-venv
 CHECK_VENV := .cache/check-venv
 PACKAGE_VENV := .cache/package-venv
@@ -24,7 +28,7 @@ TERRAFORM_IN := infra/local/terraform.sh
 FUNCTIONS := ingest consumer reconciler
 FUNCTION_PACKAGES := $(foreach function,$(FUNCTIONS),--package waybill-$(function))
 
-.PHONY: test-infra check-infra functions command-line-aws aws-local aws-local-down test-aws costs bench-aws measure package
+.PHONY: test-infra check-infra functions command-line-aws next-version aws-local aws-local-down test-aws crashes-aws costs bench-aws measure package
 
 test-infra: ## Terraform: formatting, validity, and its tests with a mocked provider (offline)
 	$(TERRAFORM_IN) infra fmt -check -diff -recursive
@@ -46,6 +50,10 @@ functions: ## Build the functions for this machine
 command-line-aws: ## Build the command line with both backends
 	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) --package waybill --features aws
 
+next-version: ## Build the consumer of a version that is not there yet, which the rehearsal of a rollback needs
+	$(CARGO) build --locked --profile $(AWS_LOCAL_PROFILE) --package waybill-tests-aws --features next-version \
+		--bin waybill-consumer-next
+
 aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Docker, or on AWS_ENDPOINT_URL
 	$(AWS_VENV)/bin/python infra/local/local_aws.py up --port $(AWS_LOCAL_PORT) \
 		--binaries $(AWS_LOCAL_BINARIES) --config $(AWS_LOCAL_CONFIG)
@@ -53,11 +61,15 @@ aws-local: functions $(AWS_VENV)/installed ## Waybill on a local AWS without Doc
 aws-local-down: $(AWS_VENV)/installed ## End the local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py down --port $(AWS_LOCAL_PORT)
 
-test-aws: functions command-line-aws $(AWS_VENV)/installed ## On a local AWS: exams of ledger, queue and office, costs, deployed functions, command line, rehearsals
+test-aws: functions command-line-aws next-version $(AWS_VENV)/installed ## On a local AWS: exams of ledger, queue and office, costs, deployed functions, command line, rehearsals
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
 		$(CARGO) test --locked --package waybill-tests-aws --features aws-local -- --test-threads 4
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) \
 		../../$(AWS_VENV)/bin/python -m unittest -v
+
+crashes-aws: functions command-line-aws $(AWS_VENV)/installed ## Deployed functions killed, hung and cut off from their ledger for minutes, counted: make crashes-aws CRASH_S=300 OUTAGE_S=60
+	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) WAYBILL_CRASH_S=$(CRASH_S) \
+		WAYBILL_OUTAGE_S=$(OUTAGE_S) ../../$(AWS_VENV)/bin/python -m unittest -v test_crashes
 
 costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered event, measured on a local AWS
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \

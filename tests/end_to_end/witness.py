@@ -8,6 +8,7 @@ says, keeps what it received, and counts an effect only the first time that it s
 import hashlib
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -19,6 +20,8 @@ class Request:
     headers: dict
     body: bytes
     verified: bool
+    at: float = 0.0  # when it was there, in seconds since 1970
+    status: int = 0  # what it was answered
 
     @property
     def delivery(self):
@@ -38,9 +41,10 @@ class Ledger:
 
 
 class Witness:
-    """`script(n)` gives the status for the n-th request (from 1) of one delivery."""
+    """`script(n)` gives the status for the n-th request (from 1) of one delivery. It answers
+    `answers_after_s` after it did what the request asks for."""
 
-    def __init__(self, secret, script=lambda n: 200):
+    def __init__(self, secret, script=lambda n: 200, answers_after_s=0.0):
         self.ledger = Ledger()
         ledger, verifier = self.ledger, Webhook(secret)
 
@@ -48,6 +52,7 @@ class Witness:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
+                at = time.time()
                 body = self.rfile.read(int(self.headers["content-length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 try:
@@ -55,13 +60,15 @@ class Witness:
                     verified = True
                 except WebhookVerificationError:
                     verified = False
-                request = Request(headers, body, verified)
+                request = Request(headers, body, verified, at)
                 with ledger.lock:
                     ledger.requests.append(request)
                     status = script(len(ledger.of(request.delivery))) if verified else 401
+                    request.status = status
                     if status < 300:
                         key = headers["idempotency-key"]
                         ledger.effects.setdefault(key, hashlib.sha256(body).hexdigest())
+                time.sleep(answers_after_s)
                 answer = b"noted\n"
                 self.send_response(status)
                 self.send_header("content-length", str(len(answer)))

@@ -69,7 +69,22 @@ SCRIPTS = {
     "locked": lambda n: 200 if STAGE.unlocked else 401,
     "closing": lambda n: 422,
     "minding": lambda n: 422,
+    "killed-deduplicating": lambda n: 200,
+    "killed-plain": lambda n: 503 if n == 1 else 200,
+    "killed-hurried": lambda n: 503,
+    "hung": slow_once(1.5),
+    "cut-off": lambda n: 200,
+    "two-versions": lambda n: 503 if n == 1 else 200,
+    "rolled-back": lambda n: 503 if n == 1 else 200,
+    "rolled-back-refusing": lambda n: 200 if STAGE.mended else 422,
+    "suspending": lambda n: 200 if STAGE.mended else 401,
 }
+
+# Those that take a moment, after they did what was asked: a sender that dies then never hears of it.
+ANSWERS_AFTER_S = {"killed-deduplicating": 0.1, "killed-plain": 0.1, "cut-off": 0.05}
+
+# What else a destination is configured with.
+MORE = {"suspending": "suspend_after = 3"}
 
 STAGE = None
 
@@ -99,14 +114,14 @@ def eventually(what, condition, within_s=60):
 class Destination:
     """A recipient that answers by a script: `script(n)` for the n-th request of a delivery."""
 
-    def __init__(self, script):
+    def __init__(self, script, answers_after_s=0.0):
         self.times = []
 
         def timed(n):
             self.times.append(time.time())
             return script(n)
 
-        self.witness = Witness(SECRET, timed)
+        self.witness = Witness(SECRET, timed, answers_after_s)
 
     @property
     def requests(self):
@@ -119,10 +134,12 @@ class Destination:
 
 class Stage:
     def __init__(self, scripts):
-        self.destinations = {name: Destination(script) for name, script in scripts.items()}
+        self.destinations = {
+            name: Destination(script, ANSWERS_AFTER_S.get(name, 0.0)) for name, script in scripts.items()
+        }
         self.aws = LocalAws(PORT, binaries=BINARIES, folder=ROOT / ".cache" / "aws-test")
-        # What was changed of the configuration since, and whether the locked recipient takes anything.
-        self.changes, self.unlocked = set(), False
+        # What was changed of the configuration since, and whether recipients that refuse take anything.
+        self.changes, self.unlocked, self.mended = set(), False, False
 
     def up(self):
         self.aws.stop()  # what an interrupted run left
@@ -182,7 +199,10 @@ url = "{destination.witness.url}"
 secrets = ["{secret}"]
 timeout = "2s"
 policy = "{policy}"
+{MORE.get(name, "")}
 """
+        if "to be rolled back" in self.changes:
+            document += "# a revision that will be taken back\n"
         return document
 
     # --- what a producer does -----------------------------------------------------------------

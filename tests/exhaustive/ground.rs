@@ -67,6 +67,7 @@ impl Ground {
             deadline: terms.deadline_s.map(|s| T0.plus(DurationMs::from_secs(s))),
             trace: None,
             policy: None,
+            newer: Default::default(),
         };
         let record = Record::new(delivery, &destination.policy, config_revision(), &look);
         let mut ground = Self {

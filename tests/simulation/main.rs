@@ -10,6 +10,7 @@ mod moments;
 mod crowd;
 mod histories;
 mod saboteurs;
+mod versions;
 // Minutes each: `make planted`, `make reliability`.
 #[cfg(feature = "long")]
 mod planted;

@@ -55,6 +55,7 @@ pub(crate) fn delivery(deadline: Option<TimeMs>) -> Delivery {
         deadline,
         trace: None,
         policy: None,
+        newer: Default::default(),
     }
 }
 

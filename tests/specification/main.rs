@@ -25,4 +25,5 @@ mod traces;
 mod transitions;
 mod vectors;
 mod vendors;
+mod versions;
 mod zones;

@@ -63,6 +63,7 @@ fn record(deadline: Option<TimeMs>) -> Record {
         deadline,
         trace: None,
         policy: None,
+        newer: Default::default(),
     };
     Record::new(delivery, &Policy::default(), ConfigRevision::parse("file-1").unwrap(), &terms().look)
 }

@@ -28,7 +28,7 @@ use waybill_service::ports::{Clock, Dice, Ledger, Ports, Queue, Recipient};
 /// Which messages come again.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Answer {
+pub struct Answer {
     batch_item_failures: Vec<ItemFailure>,
 }
 
@@ -40,7 +40,7 @@ struct ItemFailure {
 
 /// Why the whole batch must come again.
 #[derive(Debug, Error)]
-pub(crate) enum Unanswerable {
+pub enum Unanswerable {
     /// It is no batch of messages.
     #[error("the event has no list of Records")]
     NotABatch(#[source] serde_json::Error),
@@ -65,7 +65,7 @@ struct Record {
 }
 
 /// Works for every message of the event until the function ends. `room` is how many an event can have.
-pub(crate) async fn handle<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice>(
+pub async fn handle<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice>(
     ports: &Ports<L, Q, R, C, D>,
     config: &Config,
     event: &RawValue,

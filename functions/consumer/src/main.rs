@@ -1,11 +1,10 @@
 //! The consumer function. This file wires; the event is translated in [`handler`].
 
-mod handler;
-
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 use waybill_aws::clients::{Clients, Limits};
 use waybill_aws::{AwsSecrets, Place};
+use waybill_consumer::handler;
 use waybill_http::HttpRecipient;
 use waybill_service::desk::Desk;
 use waybill_service::ports::Ports;

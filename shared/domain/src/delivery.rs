@@ -18,6 +18,7 @@ use crate::identity::{
     AttemptNumber, ConfigRevision, DeliveryId, DeliveryKey, DestinationName, EventId, EventType, MessageId,
     PolicyName, Scope, TenantId, WriteToken,
 };
+use crate::newer::Newer;
 use crate::order::OrderId;
 use crate::outcome::Failure;
 use crate::time::{DurationMs, TimeMs};
@@ -53,6 +54,9 @@ pub struct Delivery {
     /// records have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyName>,
+    /// What a newer version asked for beside all this.
+    #[serde(flatten)]
+    pub newer: Newer,
 }
 
 impl Delivery {
@@ -229,6 +233,9 @@ pub struct RecordData {
     pub look_at: Option<TimeMs>,
     /// How often it was looked at since it last made progress; patience doubles with it.
     pub looks: u32,
+    /// What a newer version keeps beside all this.
+    #[serde(flatten)]
+    pub newer: Newer,
 }
 
 /// One delivery's record. Read-only; see [`crate::transition`].

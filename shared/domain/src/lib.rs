@@ -8,7 +8,7 @@
 //!
 //! Order of reading: [`time`], [`identity`], [`outcome`], [`policy`], [`destination`]
 //! (with [`static_header`]),
-//! [`trace`], [`delivery`] (the record), [`ending`], [`transition`], [`envelope`], then the decisions
+//! [`trace`], [`delivery`] (the record, with [`newer`]), [`ending`], [`transition`], [`envelope`], then the decisions
 //! [`admit`], [`settle`], [`handoff`], [`repair`], [`hold`], [`budget`] (with [`suspension`]), [`look_up`], [`schedule`] (with
 //! [`event_template`]), what operators order
 //! [`authority`], [`audit`], [`order`], [`redrive`], and at the edge
@@ -24,6 +24,7 @@ pub mod policy;
 pub mod destination;
 pub mod static_header;
 pub mod trace;
+pub mod newer;
 pub mod delivery;
 pub mod ending;
 pub mod transition;

@@ -20,6 +20,7 @@ use crate::delivery::{Change, Claim, Delivery, LastFailure, Record, RecordData, 
 use crate::ending::{DeadLetterReason, Disposition, Ending};
 use crate::hold::Held;
 use crate::identity::{AttemptNumber, ConfigRevision, MessageId, WriteToken};
+use crate::newer::Newer;
 use crate::outcome::Applied;
 use crate::policy::Policy;
 use crate::repair::{LookRules, next_look};
@@ -92,6 +93,7 @@ impl Record {
             dlq_told: false,
             look_at: None,
             looks: 0,
+            newer: Newer::default(),
             delivery,
         };
         data.look_at = next_look(&data, rules, now);

@@ -272,6 +272,7 @@ fn delivery_of(event: &Event, payload: &PayloadFacts, destination: &Destination,
         deadline: event.deadline,
         trace: event.trace.clone(),
         policy: event.policy.clone(),
+        newer: Default::default(),
     }
 }
 

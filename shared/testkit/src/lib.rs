@@ -4,8 +4,8 @@
 //! Order of reading: [`clock`] and [`dice`]; [`memory`] (a ledger and a queue that fake truly) and
 //! [`conformance`] (the exam that they and every other backend sit); [`scripted`] (a recipient in
 //! virtual time) and [`server`] (one on real sockets); [`faults`] (a use case, step by step, with a
-//! fault between any two) and [`simulation`] (whole histories from one seed); [`originals`] (what a store
-//! with much history is cloned from).
+//! fault between any two), [`next_version`] (one that is not there yet) and [`simulation`] (whole histories
+//! from one seed); [`originals`] (what a store with much history is cloned from).
 
 pub mod clock;
 pub mod dice;
@@ -14,5 +14,6 @@ pub mod conformance;
 pub mod scripted;
 pub mod server;
 pub mod faults;
+pub mod next_version;
 pub mod simulation;
 pub mod originals;

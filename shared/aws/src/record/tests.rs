@@ -65,6 +65,18 @@ fn an_ordinary_record_costs_one_write_unit_up_to_its_success_and_two_after_a_fai
     }
 }
 
+/// The text of an item as a newer version wrote it, changed by this one.
+#[test]
+fn what_a_newer_version_added_stays_in_the_item() {
+    let mut item = new_item(&ordinary(), "table:0".to_owned(), RETAIN).unwrap();
+    let text = write(&ordinary()).unwrap().replacen("\"d\":{", "\"zz\":[1],\"d\":{\"yy\":\"kept\",", 1);
+    item.insert(TEXT.to_owned(), AttributeValue::S(text.clone()));
+    let changed = write(claim(&read(&item).unwrap()).after()).unwrap();
+    for added in ["\"zz\":[1]", "\"yy\":\"kept\""] {
+        assert!(text.contains(added) && changed.contains(added), "{added}: {changed}");
+    }
+}
+
 #[test]
 fn a_claim_moves_no_index_and_success_leaves_the_open_one() {
     let pending = ordinary();

@@ -58,6 +58,7 @@ pub fn delivery(tenant: &str, event: &str, destination: &str) -> Delivery {
         deadline: None,
         trace: TraceContext::read(Some(TRACEPARENT), Some("vendor=opaque,other=x")),
         policy: None,
+        newer: Default::default(),
     }
 }
 

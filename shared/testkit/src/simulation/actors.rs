@@ -26,6 +26,8 @@ use waybill_service::sweep::sweep;
 use crate::clock::SkewedClock;
 use crate::dice::SeededDice;
 use crate::faults::{Actor, Stage, Staged};
+use crate::memory::MemoryQueue;
+use crate::next_version::Versioned;
 
 use super::sabotage::{Hand, Sabotage, Sabotaged, StagedLedger};
 use super::sight::{OnAdmission, Sight, Watched};
@@ -104,7 +106,7 @@ impl World {
             Arc::make_mut(&mut config).holds.clear();
         }
         let sight = Sight::new(clock, &config, terms.told.clone());
-        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let queue = self.staged_queue(&stage, &hand);
         let recipient = self.recipient.reached_by(name, clock.clone());
         let ports = Ports {
             ledger: Watched::new(self.staged_ledger(&stage, &hand), &sight),
@@ -141,7 +143,7 @@ impl World {
         let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
         let (ledger, queue, clock) = (
             Staged::new(self.ledger.clone(), &stage),
-            Staged::new(self.queue.clone(), &stage),
+            Versioned::new(Staged::new(self.queue.clone(), &stage), self.is_next),
             clock.clone(),
         );
         let told = answer.clone();
@@ -164,7 +166,7 @@ impl World {
         let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
         let hand = Hand::default();
         let ledger = self.staged_ledger(&stage, &hand);
-        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let queue = self.staged_queue(&stage, &hand);
         let (clock, dice, told) = (clock.clone(), SeededDice::new(name, seed), answer.clone());
         let play = async move {
             let reconciler = Reconciler { ledger: &ledger, queue: &queue, clock: &clock, dice: &dice };
@@ -179,7 +181,7 @@ impl World {
         let (stage, config) = (Stage::default(), self.config());
         let (ledger, queue, clock) = (
             Staged::new(self.ledger.clone(), &stage),
-            Staged::new(self.queue.clone(), &stage),
+            Versioned::new(Staged::new(self.queue.clone(), &stage), self.is_next),
             self.right_clock(),
         );
         let (key, run) = (key.clone(), run.to_owned());
@@ -211,7 +213,7 @@ impl World {
         let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
         let hand = Hand::default();
         let ledger = self.staged_ledger(&stage, &hand);
-        let queue = Sabotaged::new(Staged::new(self.queue.clone(), &stage), self.sabotage, &hand);
+        let queue = self.staged_queue(&stage, &hand);
         let office = Sabotaged::new(Staged::new(self.office.clone(), &stage), self.sabotage, &hand);
         let (clock, dice, told) = (clock.clone(), SeededDice::new(name, seed), answer.clone());
         let learned = learned.clone();
@@ -228,7 +230,7 @@ impl World {
     pub fn sweeper(&self, name: &str, clock: &SkewedClock) -> Actor {
         let (stage, config, clock) = (Stage::default(), self.config(), clock.clone());
         let ledger = Staged::new(self.ledger.clone(), &stage);
-        let queue = Staged::new(self.queue.clone(), &stage);
+        let queue = Versioned::new(Staged::new(self.queue.clone(), &stage), self.is_next);
         Actor::new(name, stage, async move {
             let _ = sweep(&ledger, &queue, &clock, &config, None).await;
         })
@@ -239,7 +241,7 @@ impl World {
         let (stage, config, answer) = (Stage::default(), self.config(), Answer::default());
         let (ledger, queue, clock) = (
             Staged::new(self.ledger.clone(), &stage),
-            Staged::new(self.queue.clone(), &stage),
+            Versioned::new(Staged::new(self.queue.clone(), &stage), self.is_next),
             clock.clone(),
         );
         let (body, told) = (written(event), answer.clone());
@@ -261,6 +263,11 @@ impl World {
             *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
         };
         (Actor::new(name, stage, play), answer)
+    }
+
+    fn staged_queue(&self, stage: &Stage, hand: &Hand) -> Versioned<Sabotaged<Staged<MemoryQueue>>> {
+        let staged = Staged::new(self.queue.clone(), stage);
+        Versioned::new(Sabotaged::new(staged, self.sabotage, hand), self.is_next)
     }
 
     fn staged_ledger(&self, stage: &Stage, hand: &Hand) -> Sabotaged<StagedLedger> {

@@ -46,6 +46,8 @@ pub struct World {
     in_force: InForce,
     /// What somebody sees who read the configuration a moment ago.
     pinned: Option<Arc<Config>>,
+    /// Whether whoever begins is of the next version.
+    pub(super) is_next: bool,
 }
 
 impl World {
@@ -67,6 +69,7 @@ impl World {
             config: Arc::new(Mutex::new(Arc::new(config(destinations)))),
             in_force: InForce::default(),
             pinned: None,
+            is_next: false,
             clock,
         }
     }
@@ -82,6 +85,11 @@ impl World {
     /// The same world as seen by somebody who read the configuration a moment ago.
     pub fn seeing(&self, config: Arc<Config>) -> Self {
         Self { pinned: Some(config), ..self.clone() }
+    }
+
+    /// The same world for actors of the next version.
+    pub fn of_the_next_version(&self) -> Self {
+        Self { is_next: true, ..self.clone() }
     }
 
     /// Changes the configuration for whoever begins from now on.

@@ -1,0 +1,3 @@
+//! What the consumer function makes of an event; `main` wires it to AWS.
+
+pub mod handler;
