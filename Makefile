@@ -5,6 +5,8 @@ VENV := .cache/venv
 BINARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/waybill
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 SEEDS ?= 10000
+CRASHES ?= killed disk_full locked
+CRASHES_FOR_S ?= 600
 FIRST ?= 0
 FOR_S ?= 3600
 QUICK := $(CARGO) test --locked --profile quick --package waybill-tests
@@ -19,7 +21,7 @@ MINIMAL := .cache/minimal-versions
 SHARD ?= 0/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability bench fuzz supply-chain minimal-versions mutants mutants-service clean
+.PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability crashes bench fuzz supply-chain minimal-versions mutants mutants-service clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,6 +46,9 @@ test-rust: ## All tests in Rust: specification, conformance, simulation, recipie
 
 test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an independent recipient in Python
 	cd tests/end_to_end && WAYBILL_BIN=$(BINARY) ../../$(VENV)/bin/python -m unittest -v
+
+crashes: build $(VENV)/installed ## `serve` killed, its disk full, its file locked, and counted: make crashes CRASHES_FOR_S=600 SEED=1
+	WAYBILL_BIN=$(BINARY) $(VENV)/bin/python tests/crashes --seconds $(CRASHES_FOR_S) $(addprefix --seed ,$(SEED)) $(CRASHES)
 
 reference: ## Write docs/CLI.md from what the commands say of themselves
 	WAYBILL_WRITE_REFERENCE=1 $(CARGO) test --locked --package waybill --test reference

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use support::http::{self, Answer};
 use support::{Home, Serving, TOKEN, text};
 
@@ -225,6 +227,25 @@ fn other_paths_and_methods_are_answered_in_json_and_health_is_told() {
     assert_eq!((described.status, text(&described.body, "openapi")), (200, "3.1.0"));
     let nothing = get("/v1/nothing");
     assert_eq!((nothing.status, nothing.code()), (404, "not_found"));
+}
+
+/// Reading goes on while nothing can be written, so a look at the store would call it healthy.
+#[test]
+fn health_tells_that_nothing_can_be_written_and_that_it_can_again() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let healthy =
+        || http::raw(&serving.address, b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let other = rusqlite::Connection::open(home.path("waybill.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let answer = healthy();
+    assert_eq!((answer.status, answer.code()), (503, "unavailable"));
+    other.execute_batch("ROLLBACK").unwrap();
+    let began = Instant::now();
+    while healthy().status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(30), "it is not healthy again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 """`waybill serve`, seen from outside by an independent recipient."""
 
 import signal
-import threading
 import time
 import unittest
 
@@ -42,40 +41,6 @@ class Serve(unittest.TestCase):
             self.assertEqual(shown.returncode, 0, shown.stderr)
             for part in ["attempt 1", "attempt 2", "attempt 3", "jitter drew", "500", "succeeded"]:
                 self.assertIn(part, shown.stdout.lower())
-
-    def test_killed_in_the_middle_of_500_events_it_loses_none_and_doubles_none(self):
-        events = [event(f"evt_{n}") for n in range(500)]
-        with Witness(SECRET) as witness, Installation(witness.url, timeout="1s") as waybill:
-            waybill.start()
-            accepted, lock = set(), threading.Lock()
-
-            def publish(part):
-                for one in part:
-                    answer = waybill.post(one)
-                    if answer and answer[0] == 202:
-                        with lock:
-                            accepted.add(one["event_id"])
-
-            producers = [threading.Thread(target=publish, args=(events[n::8],)) for n in range(8)]
-            for producer in producers:
-                producer.start()
-            eventually("a load in full swing", lambda: len(witness.ledger.requests) > 120)
-            waybill.kill()
-            for producer in producers:
-                producer.join()
-            self.assertLess(len(accepted), 500, "it was killed in the middle")
-
-            # A producer that got no answer publishes again: the same events, all of them.
-            waybill.start()
-            for one in events:
-                status, answer = waybill.post(one)
-                self.assertEqual(status, 202, answer)
-            def all_ended():
-                states = [delivery["state"] for delivery in waybill.deliveries()]
-                return len(states) == 500 and set(states) == {"succeeded"}
-            eventually("every event ends", all_ended, 90)
-            self.assertEqual(len(witness.ledger.effects), 500, "one effect each")
-            self.assertTrue(all(request.verified for request in witness.ledger.requests))
 
     def test_a_terminated_serve_finishes_what_it_began_and_exits_0(self):
         def slow(_n):

@@ -63,18 +63,29 @@ timeout = "{timeout}"
     def environment(self):
         return {**os.environ, "WITNESS_SECRET": SECRET, **self.secrets}
 
-    def start(self, *switches):
+    def spawn(self, *switches):
+        """One more process that tries to serve the file."""
         with open(self.path / "serve.log", "a") as log:
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 [BINARY, "serve", "--config", self.config, "--data", self.data,
                  "--listen", "127.0.0.1:0", *(switches or ["--allow-local"])],
                 stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment(),
             )
+
+    def start(self, *switches):
+        process = self.spawn(*switches)
+        assert self.adopt(process), f"no address: {self.log()[-2000:]}"
+
+    def adopt(self, process):
+        """Whether the process came up; it is the one that serves then."""
         # The first line tells where it listens.
-        line = self.process.stdout.readline()
-        found = re.search(r"http://([0-9.]+):(\d+)", line)
-        assert found, f"no address in {line!r}: {self.log()}"
-        self.address = (found[1], int(found[2]))
+        found = re.search(r"http://([0-9.]+):(\d+)", process.stdout.readline())
+        if found:
+            self.process, self.address = process, (found[1], int(found[2]))
+        return bool(found)
+
+    def is_up(self):
+        return self.process is not None and self.process.poll() is None
 
     def log(self):
         return (self.path / "serve.log").read_text()

@@ -15,7 +15,7 @@ use waybill_domain::verify::headers::Headers;
 use waybill_http::{EnvSecrets, Secrets as _};
 use waybill_service::authorize::Vault;
 use waybill_service::ingest::{self, Answer, Head, Inlet, Route};
-use waybill_service::ports::{Clock as _, Inbox as _};
+use waybill_service::ports::Clock as _;
 use waybill_service::publish::{Published, Publisher};
 use waybill_service::refusal::{Code, Refusal};
 use waybill_service::source::ConfigError;
@@ -23,6 +23,7 @@ use waybill_system::SystemClock;
 
 use super::Source;
 use super::body;
+use super::health::Health;
 use super::peer::is_on_this_machine;
 use super::room::Rooms;
 use super::scrape::{self, Scrape};
@@ -37,6 +38,8 @@ pub(super) struct Ingest {
     pub(super) rooms: Rooms,
     /// What the instruments show.
     pub(super) scrape: Scrape,
+    /// Whether what comes in can be kept.
+    pub(super) health: Health,
 }
 
 impl Ingest {
@@ -53,7 +56,7 @@ impl Ingest {
         write(match Route::of(head.method.as_str(), head.uri.path()) {
             Err(answer) => answer,
             Ok(Route::Description) => Answer::description(),
-            Ok(Route::Health) => self.health().await,
+            Ok(Route::Health) => self.health.of(&self.store).await,
             Ok(Route::In(inlet)) => {
                 let lines = head.headers.iter().map(|(name, value)| (name, value.as_bytes()));
                 let outcome = self.accept(peer, inlet, &lines.collect(), &mut body).await;
@@ -91,13 +94,6 @@ impl Ingest {
         match publishing.await {
             Ok(published) => published,
             Err(_) => Err(Refusal::new(Code::Unavailable, "not known to be accepted: publish it again")),
-        }
-    }
-
-    async fn health(&self) -> Answer {
-        match self.store.next_visible_at().await {
-            Ok(_) => Answer::healthy(),
-            Err(error) => Answer::refusing(&Refusal::unavailable(&error)),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod body;
 mod fair;
+mod health;
 mod held;
 mod ingest;
 mod listen;
@@ -136,7 +137,8 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
     let ticking = tokio::spawn(tick::run(ports, source.clone(), scrape.clone(), stop.clone()));
     let rooms = Rooms { known: Room::of(MOST_BYTES_OF_KNOWN), strangers: Room::of(MOST_BYTES_OF_STRANGERS) };
-    let door = ingest::Ingest { store, source, locality: settings.locality, rooms, scrape };
+    let health = health::Health::default();
+    let door = ingest::Ingest { store, source, locality: settings.locality, rooms, scrape, health };
     let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));
     announce(settings.output, address, data, &config, &warnings);
 

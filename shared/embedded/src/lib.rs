@@ -8,8 +8,8 @@
 //!
 //! It keeps the promises of `waybill_service::ports` as the AWS backend does, and sits the same
 //! exam (`tests/conformance`). What it adds is for the command line and for tests:
-//! [`EmbeddedStore::dead_letter_messages`], [`EmbeddedStore::move_back`] and
-//! [`EmbeddedStore::arrivals`].
+//! [`EmbeddedStore::dead_letter_messages`], [`EmbeddedStore::move_back`],
+//! [`EmbeddedStore::check_write`] and [`EmbeddedStore::arrivals`].
 //!
 //! Order of reading: `schema.sql`, [`EmbeddedStore`], then the threads (`writer`, `readers`), the
 //! ports on them (`ledger`, `budgets`, `catalogue`, `office`, `revisions`, `queue`, `inbox`, `dead_letter_box`) and
@@ -23,6 +23,7 @@ mod delivery;
 mod dlq;
 mod draw;
 mod fault;
+mod health;
 mod inbox;
 mod ledger;
 mod office;

@@ -17,7 +17,7 @@ const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("schema_2.sql
 const ADDED: &str = include_str!("added.sql");
 
 /// `WAYB` in ASCII, kept as the file's `application_id`: whose file it is.
-const APPLICATION_ID: i64 = 0x5741_5942;
+pub(crate) const APPLICATION_ID: i64 = 0x5741_5942;
 
 /// How long a step waits for another process that is writing.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -147,6 +147,6 @@ fn use_wal(conn: &Connection, busy: Duration) -> Result<(), OpenError> {
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

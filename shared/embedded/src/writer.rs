@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::fault::Fault;
+use crate::schema::is_busy;
 
 /// The most jobs of one commit. Beyond this, a longer group saves little and makes all wait.
 const MOST_TOGETHER: usize = 256;
@@ -102,6 +103,11 @@ fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>) {
         }
         let lost = commit_together(conn, &mut group).err().map(Arc::new);
         if let Some(cause) = &lost {
+            // Whoever asked while another process kept the turn has waited for it, too; group by group,
+            // the last would be answered long after its caller's patience.
+            if is_busy(cause) {
+                group.extend(waiting.try_iter());
+            }
             tracing::warn!(writes = group.len(), cause = %cause, "a group of writes was not committed");
         }
         for job in group {

@@ -10,6 +10,7 @@ use waybill_service::source::LONGEST_HOLD;
 use waybill_system::{SystemClock, SystemDice};
 
 use super::super::Source;
+use super::super::health::Health;
 use super::super::room::{Room, Rooms};
 use super::super::scrape::Scrape;
 use super::*;
@@ -44,6 +45,7 @@ async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
         locality: Locality::AllowLocal,
         rooms: Rooms { known: Room::of(room), strangers: Room::of(room) },
         scrape: Scrape::of_nothing(),
+        health: Health::default(),
     };
     (Arc::new(door), folder)
 }

@@ -126,6 +126,22 @@ async fn a_file_in_use_is_worth_asking_again() {
     insert(&store, "body").await.unwrap().unwrap();
 }
 
+/// More than one group: each would wait once more, one after the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_while_another_process_writes_waits_no_longer_than_the_first() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("waybill.db");
+    let store = EmbeddedStore::open_waiting(&path, Still, std::time::Duration::from_secs(1)).unwrap();
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut inserts: Vec<_> = (0..300).map(|_| insert(&store, "body")).collect();
+    let (last, first) = (inserts.pop().unwrap(), inserts.swap_remove(0));
+    assert!(first.await.unwrap().is_err());
+    other.execute_batch("COMMIT").unwrap();
+    assert!(last.await.unwrap().is_err(), "it waited as long");
+    insert(&store, "body").await.unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_caller_went_away_before_its_turn_is_not_made() {
     let (store, _dir) = fresh();

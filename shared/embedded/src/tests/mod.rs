@@ -1,6 +1,7 @@
 //! What the conformance exam cannot see from outside.
 
 mod group_commit;
+mod health;
 mod migration;
 mod plans;
 mod threads;

@@ -20,7 +20,7 @@ pub enum Route<'p> {
     In(Inlet<'p>),
     /// `GET /v1/openapi.json`: what there is, for programs.
     Description,
-    /// `GET /healthz`: whether the store can be asked.
+    /// `GET /healthz`: whether what comes in can be kept.
     Health,
 }
 
