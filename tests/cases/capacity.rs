@@ -152,7 +152,7 @@ fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
         let measured = Load {
             arrivals_per_s: arrivals.value,
             outage: DurationMs::from_ms((tally.open() as f64 / arrivals.value * 1000.0) as u64),
-            service_time: service.value.mean,
+            service_time: service.value.place(),
             duplicates_percent: duplicates.value,
             deadline: nearest.since(back),
             ..load

@@ -232,8 +232,9 @@ fn what_a_ledger_shows_is_measured_and_too_little_of_it_is_refused() {
     tally.arrival(&delivered_after(0, DurationMs::from_ms(2100)));
     assert_eq!(tally.arrivals_per_s(), Ok(Measured { value: 0.2, over: 20 }), "20 in 100 s");
     let ms = DurationMs::from_ms;
-    let service = ServiceTime { mean: ms(200), p50: ms(100), p95: ms(100) };
+    let service = ServiceTime { mean: ms(200), p50: ms(100), p95: ms(100), hand_over: secs(3) };
     assert_eq!(tally.service_time(), Ok(Measured { value: service, over: 20 }));
+    assert_eq!(service.place(), ms(3200), "until the next one has the place");
     assert_eq!(tally.duplicates_percent(), Ok(Measured { value: 0.0, over: 20 }));
     assert_eq!((tally.open(), tally.nearest_limit()), (0, None));
     assert_eq!(tally.most_at_once(), 2, "the long one, and one after the other beside it");
@@ -247,7 +248,7 @@ fn requests_that_failed_are_in_the_mean_as_often_as_they_are_made() {
         tally.arrival(&record);
         tally.evidence(&evidence);
     }
-    let Measured { value: ServiceTime { mean, p50, p95 }, .. } = tally.service_time().unwrap();
+    let Measured { value: ServiceTime { mean, p50, p95, .. }, .. } = tally.service_time().unwrap();
     assert_eq!((mean, p50, p95), (secs(2), secs(1), secs(1)), "a second, and three before it");
     assert_eq!(tally.duplicates_percent(), Ok(Measured { value: 100.0, over: 20 }));
 }

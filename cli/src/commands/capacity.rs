@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// How long the recipient is down, such as 1h; measured: as long as what waits took to come in
     #[arg(long, value_name = "SPAN", value_parser = span, required_unless_present = "from_ledger")]
     outage: Option<DurationMs>,
-    /// How long one request takes, such as 250ms; measured: the mean, from claim to settle
+    /// How long one request takes, such as 250ms; measured: the mean from claim to settle, and what passes until the next has the place
     #[arg(long, value_name = "SPAN", value_parser = span_above_zero, required_unless_present = "from_ledger")]
     service_time: Option<DurationMs>,
     /// Requests at once as things stand; measured: the destination's budget in force

@@ -117,13 +117,14 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.service_time {
             return Ok((said, said_by_line("service_time_ms", said.to_string())));
         }
-        let Measured { value: ServiceTime { mean, p50, p95 }, over } =
+        let Measured { value: service, over } =
             self.survey.tally.service_time().map_err(|few| self.too_few(few, "--service-time"))?;
+        let (ServiceTime { mean, p50, p95, hand_over }, place) = (service, service.place());
         let how = format!(
-            "the mean of {over} acknowledged requests, from claim to settle (p50 {p50}, p95 {p95}), and of the failed \
-             ones before them"
+            "{mean} from claim to settle, the mean of {over} acknowledged requests (p50 {p50}, p95 {p95}) and of the \
+             failed ones before them, and {hand_over} until the next has the place, as from publish to claim (p25)"
         );
-        Ok((mean, Origin::measured("service_time_ms", mean.to_string(), how, over)))
+        Ok((place, Origin::measured("service_time_ms", place.to_string(), how, over)))
     }
 
     fn concurrency(&self) -> Result<(u32, Origin), Failure> {

@@ -38,6 +38,16 @@ pub struct ServiceTime {
     pub p50: DurationMs,
     /// 95 of 100 acknowledged ones took no longer.
     pub p95: DurationMs,
+    /// From the publish to the claim, where nothing was waited for: a quarter of those delivered by their
+    /// first attempt took no longer. About so long a place stands empty until the next delivery has it.
+    pub hand_over: DurationMs,
+}
+
+impl ServiceTime {
+    /// How long a delivery keeps a place from the next one.
+    pub fn place(&self) -> DurationMs {
+        self.mean.plus(self.hand_over)
+    }
 }
 
 /// What was seen of a destination's deliveries.
@@ -50,6 +60,8 @@ pub struct Tally {
     attempts: u64,
     /// When each acknowledged request was settled, and how long it had kept its place.
     acknowledged: Vec<(TimeMs, DurationMs)>,
+    /// From the publish to the claim, of what was delivered by its first attempt and could go at once.
+    handed: Vec<u64>,
     failed: Vec<DurationMs>,
     open: u64,
     nearest: Option<Limit>,
@@ -65,6 +77,7 @@ impl Tally {
             succeeded: 0,
             attempts: 0,
             acknowledged: Vec::new(),
+            handed: Vec::new(),
             failed: Vec::new(),
             open: 0,
             nearest: None,
@@ -80,6 +93,9 @@ impl Tally {
             self.attempts += u64::from(record.attempts_made.max(1));
             if let (Some(ended_at), Some(span)) = (record.ended_at, record.acknowledged_after) {
                 self.acknowledged.push((ended_at, span));
+                if record.attempts_made == 1 && record.delivery.not_before.is_none() {
+                    self.handed.push(ended_at.minus(span).since(record.delivery.first_queued_at).as_ms());
+                }
             }
         }
         self.waiting(record);
@@ -116,7 +132,8 @@ impl Tally {
         let over = enough(self.acknowledged.len() as u64, "acknowledged requests with their time")?;
         let mut spans: Vec<u64> = self.acknowledged.iter().map(|(_, span)| span.as_ms()).collect();
         spans.sort_unstable();
-        let rank = |percent: usize| DurationMs::from_ms(spans[(spans.len() * percent).div_ceil(100) - 1]);
+        let mut handed = self.handed.clone();
+        handed.sort_unstable();
         let acknowledged = average(spans.iter().copied());
         let repeats = (self.attempts - self.succeeded) as f64 / self.succeeded as f64;
         let failed = match self.failed.is_empty() {
@@ -126,7 +143,13 @@ impl Tally {
         let mean = (acknowledged + repeats * failed) / (1.0 + repeats);
         // 0 is what was too short to be measured.
         let mean = DurationMs::from_ms((mean.round() as u64).max(1));
-        Ok(Measured { value: ServiceTime { mean, p50: rank(50), p95: rank(95) }, over })
+        let value = ServiceTime {
+            mean,
+            p50: percentile(&spans, 50),
+            p95: percentile(&spans, 95),
+            hand_over: percentile(&handed, 25),
+        };
+        Ok(Measured { value, over })
     }
 
     /// Requests beyond one for each delivery that succeeded, in percent.
@@ -163,6 +186,12 @@ impl Tally {
 
 fn enough(seen: u64, of: &'static str) -> Result<u64, TooFew> {
     if seen < FEWEST { Err(TooFew { seen, of }) } else { Ok(seen) }
+}
+
+/// The nearest rank; 0 of none.
+fn percentile(sorted_ms: &[u64], percent: usize) -> DurationMs {
+    let rank = (sorted_ms.len() * percent).div_ceil(100);
+    DurationMs::from_ms(sorted_ms.get(rank.saturating_sub(1)).copied().unwrap_or(0))
 }
 
 fn average(spans_ms: impl ExactSizeIterator<Item = u64>) -> f64 {
