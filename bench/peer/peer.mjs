@@ -9,9 +9,10 @@
 import { createHmac } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Queue, Worker } from "bullmq";
+import { Redis } from "ioredis";
 
 const [mode, port, ...rest] = process.argv.slice(2);
-const connection = { host: "127.0.0.1", port: Number(port), maxRetriesPerRequest: null };
+const connection = new Redis({ host: "127.0.0.1", port: Number(port), maxRetriesPerRequest: null });
 const KEY = Buffer.from("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "base64");
 const JOB = { attempts: 7, backoff: { type: "exponential", delay: 1000 }, removeOnComplete: 1000, removeOnFail: false };
 const BACKLOG = 1000;
@@ -45,7 +46,10 @@ function add(queue, n, at) {
 
 if (mode === "worker") {
   const worker = new Worker("webhooks", (job) => post(job, rest[0]), { connection, concurrency: 256 });
-  worker.on("error", (error) => console.error(error));
+  worker.on("error", (error) => {
+    console.error(error);
+    process.exit(1);
+  });
 } else {
   const queue = new Queue("webhooks", { connection });
   await queue.waitUntilReady();
@@ -77,4 +81,5 @@ if (mode === "worker") {
     await Promise.all(sent);
   }
   await queue.close();
+  await connection.quit();
 }

@@ -19,7 +19,7 @@ const BACKLOG: u64 = 1_000;
 pub(crate) const PACED_PER_S: u32 = 200;
 pub(crate) const PACED: Duration = Duration::from_secs(30);
 
-const TO: Addressee = Addressee { tenant: "acme", destination: "books" };
+const TO: Addressee = Addressee { tenant: "acme", destination: "books", deadline: None };
 
 fn config(url: &str) -> String {
     format!(

@@ -5,6 +5,7 @@
 //! broken (a delivery lost, sent twice, another tenant's row changed) ends it with a failure, a figure
 //! that misses its target is written down as it is.
 
+mod capacity;
 mod load;
 mod machine;
 mod peer;
@@ -18,7 +19,7 @@ mod span;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: waybill-bench reconciler|redrive|serve|peer (make bench runs them all)";
+const USAGE: &str = "usage: waybill-bench reconciler|redrive|serve|capacity|peer (make bench runs them all)";
 
 fn main() -> ExitCode {
     let Some(what) = std::env::args().nth(1) else {
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     match what.as_str() {
         "reconciler" => runtime.block_on(reconciler::measure()),
         "redrive" => runtime.block_on(redrive::measure()),
+        "capacity" => runtime.block_on(capacity::measure()),
         "peer" => runtime.block_on(peer::measure()),
         "serve" => runtime.block_on(load::measure()),
         _ => {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::load::{PACED, PACED_PER_S, Rates, SERVICE_TIME, SUSTAINED, WARM_UP};
 use crate::machine;
 use crate::recipient::{Recipient, Taken};
-use crate::report::{count, table};
+use crate::report::{self, count, table};
 use crate::span::Spans;
 
 /// A process that is killed when dropped.
@@ -33,18 +33,44 @@ impl Process {
 
 /// Measures and writes the section, if what it needs is there.
 pub(crate) async fn measure() {
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !(there("redis-server") && there("npm")) {
-        println!("peer: redis-server or npm is not installed; its section stays as it was");
+    let versions = ["redis-server", "node", "npm"].map(version);
+    let [Some(redis), Some(node), Some(_)] = versions else {
+        println!("peer: redis-server, node or npm is not installed; its section stays as it was");
         return;
-    }
-    let machine = machine::described();
+    };
+    let machine = format!("{} {redis}; Node {node}.\n", machine::described().trim_end());
     let install = ["ci", "--no-audit", "--no-fund", "--silent"];
     let installed = Command::new("npm").args(install).current_dir(folder()).status().expect("npm runs");
     assert!(installed.success(), "BullMQ can be installed");
     let throughput = full_load().await;
     let latency = paced().await;
     crate::report::write("peer", &format!("{machine}\n{throughput}\n{latency}"));
+    let text = format!("{machine}\n{throughput}\n{latency}\n{}", ratios());
+    crate::report::write("peer", &text);
+}
+
+/// What `serve` does, by what the peer does; from both sections as they stand.
+fn ratios() -> String {
+    let of =
+        |section: &str| report::numbers(section).into_iter().filter(|row| row.iter().any(Option::is_some));
+    let (ours, theirs): (Vec<_>, Vec<_>) = (of("serve").collect(), of("peer").collect());
+    let ratio = |table: usize, column: usize| {
+        let at = |rows: &[Vec<Option<f64>>]| rows.get(table)?.get(column).copied().flatten();
+        let ratio = at(&ours).zip(at(&theirs)).map(|(ours, theirs)| format!("{:.2}", ours / theirs));
+        ratio.unwrap_or_else(|| "-".to_owned())
+    };
+    let head =
+        ["`serve` by the peer", "deliveries/s", "processor time of each", "p50 at 200/s", "p95", "p99"];
+    let row = ["ratio".to_owned(), ratio(0, 0), ratio(0, 5), ratio(1, 1), ratio(1, 2), ratio(1, 3)];
+    table(&head, &[row.to_vec()])
+}
+
+/// What a program says of its version; `None` where it does not run.
+fn version(program: &str) -> Option<String> {
+    let said = Command::new(program).arg("--version").output().ok().filter(|said| said.status.success())?;
+    let said = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    // Redis says more than its version.
+    Some(said.split(" sha=").next().unwrap_or_default().to_owned())
 }
 
 fn folder() -> PathBuf {
@@ -99,6 +125,7 @@ async fn full_load() -> String {
     tokio::time::sleep_until((begin + SUSTAINED).into()).await;
     let after = cpu();
     let rates = Rates::of(&recipient.taken_after(0), begin);
+    assert!(rates.delivered > 0, "the peer delivers");
     let share =
         |n: usize| format!("{:.2} cores", (after[n] - before[n]).as_secs_f64() / SUSTAINED.as_secs_f64());
     let each = (after[0] - before[0]).as_secs_f64() * 1e6 / rates.delivered as f64;
@@ -131,6 +158,7 @@ async fn paced() -> String {
         Some(taken.answered.saturating_duration_since(instant + since))
     };
     let latencies: Spans = recipient.taken_after(0).iter().filter_map(meant).collect();
+    assert!(latencies.len() > 0, "the peer delivers");
     let head = ["events at 200/s", "p50", "p95", "p99", "longest"];
     let at = |percent| latencies.at(percent).to_string();
     let row = vec![count(latencies.len() as u64), at(50.0), format!("**{}**", at(95.0)), at(99.0), at(100.0)];

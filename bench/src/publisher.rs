@@ -13,11 +13,12 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// To whom events go: a tenant and one of its destinations.
+/// To whom events go: a tenant and one of its destinations, and how long they are good for.
 #[derive(Clone, Copy)]
 pub(crate) struct Addressee {
     pub(crate) tenant: &'static str,
     pub(crate) destination: &'static str,
+    pub(crate) deadline: Option<Duration>,
 }
 
 /// One connection to `waybill serve`.
@@ -37,11 +38,14 @@ impl Producer {
 
     /// Publishes one event; answered means recorded.
     pub(crate) async fn publish(&mut self, event_id: &str, to: Addressee) {
-        let Addressee { tenant, destination } = to;
-        let event = serde_json::json!({
+        let Addressee { tenant, destination, deadline } = to;
+        let mut event = serde_json::json!({
             "event_id": event_id, "tenant": tenant, "type": "lease.payment_recorded", "destination": destination,
             "payload": { "leaseId": "lease_881", "paymentId": event_id, "amountCents": 125_000, "currency": "USD" },
         });
+        if let Some(deadline) = deadline {
+            event["deadline"] = (jiff::Timestamp::now() + deadline).to_string().into();
+        }
         let request = Request::post("/v1/events")
             .header("host", self.address.to_string())
             .header("content-type", "application/json")

@@ -1,6 +1,7 @@
 //! The recipient of the measurements: takes its time, answers what it is told to, and keeps when.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 /// A request that was read in full and answered.
 #[derive(Clone)]
@@ -23,7 +25,9 @@ pub(crate) struct Taken {
 /// An HTTP server on loopback.
 pub(crate) struct Recipient {
     pub(crate) url: String,
+    address: SocketAddr,
     log: Arc<Log>,
+    accepting: Mutex<JoinHandle<()>>,
 }
 
 struct Log {
@@ -36,11 +40,23 @@ impl Recipient {
     /// Starts one that takes `service_time` for each request and answers 204 until told otherwise.
     pub(crate) async fn start(service_time: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/hooks", listener.local_addr().expect("an address"));
+        let address = listener.local_addr().expect("an address");
         let log = Log { service_time, status: AtomicU16::new(204), taken: Mutex::default() };
         let log = Arc::new(log);
-        tokio::spawn(accept(listener, log.clone()));
-        Self { url, log }
+        let accepting = Mutex::new(tokio::spawn(accept(listener, log.clone())));
+        Self { url: format!("http://{address}/hooks"), address, log, accepting }
+    }
+
+    /// From now on its address refuses connections; what it has begun it still answers.
+    pub(crate) fn go(&self) {
+        self.accepting.lock().unwrap_or_else(PoisonError::into_inner).abort();
+    }
+
+    /// Takes connections again, at the same address.
+    pub(crate) async fn come_back(&self) {
+        let listener = TcpListener::bind(self.address).await.expect("nobody took its port");
+        let accepting = tokio::spawn(accept(listener, self.log.clone()));
+        *self.accepting.lock().unwrap_or_else(PoisonError::into_inner) = accepting;
     }
 
     /// What it answers from now on.

@@ -19,6 +19,19 @@ pub(crate) fn write(section: &str, text: &str) {
     println!("{text}");
 }
 
+/// The numbers of the rows of a section's tables, as it stands; what is no number is `None`.
+pub(crate) fn numbers(section: &str) -> Vec<Vec<Option<f64>>> {
+    let text = std::fs::read_to_string(file()).expect("docs/BENCHMARKS.md can be read");
+    let from = format!("<!-- {section}: measured -->");
+    let part = text.split(&from).nth(1).and_then(|part| part.split("<!-- ").next()).unwrap_or_default();
+    let rows = part.lines().filter(|line| line.starts_with('|'));
+    let number = |cell: &str| {
+        let first = cell.trim().trim_matches('*').split(' ').next()?.replace(',', "");
+        first.parse().ok()
+    };
+    rows.map(|row| row.trim_matches('|').split('|').map(number).collect()).collect()
+}
+
 /// A table in Markdown.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));

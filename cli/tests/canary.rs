@@ -205,6 +205,7 @@ fn operate(home: &Home, written: &mut Written) {
         ],
         0,
     );
+    written.run(home, &["capacity", "--from-ledger", "--destination", "d"], 1);
     written.run(home, &["config", "check", "--allow-local"], 0);
     written.run(home, &["config", "show"], 0);
     written.run(home, &["config", "history"], 0);

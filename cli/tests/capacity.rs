@@ -2,7 +2,10 @@
 
 mod support;
 
-use support::Home;
+use std::time::Duration;
+
+use support::recipient::Recipient;
+use support::{Home, text};
 
 const BURST: &str = "capacity --arrivals-per-s 10 --outage 1h --service-time 1s --concurrency 40 --deadline";
 
@@ -51,5 +54,77 @@ fn what_cannot_be_reckoned_with_is_refused_with_its_name() {
         let expected = if arguments.contains("svg") { 1 } else { 2 };
         assert_eq!(ran.code, expected, "{arguments}: {}", ran.err);
         assert!(ran.err.contains(named) && ran.out.is_empty(), "{arguments}: {}", ran.err);
+    }
+}
+
+fn event(n: usize) -> String {
+    format!(
+        r#"{{"event_id":"e{n}","tenant":"acme","type":"lease.signed","deadline":"2099-01-01T00:00:00Z","payload":{{}}}}"#
+    )
+}
+
+/// 24 delivered, and three that wait.
+#[test]
+fn from_the_ledger_each_figure_says_where_it_comes_from_and_options_overrule() {
+    let recipient = Recipient::start(|_, _| (200, Duration::from_millis(30)));
+    let home = Home::with(&recipient.url, "concurrency = 4\nrate = \"500/s\"\n");
+    let serving = home.serve(&["--allow-local"]);
+    let measured = "capacity --from-ledger --destination d";
+
+    let ran = typed(&home, measured);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
+    for said in ["d: too little to measure: 0 deliveries came in", "takes 20", "--arrivals-per-s"] {
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    (0..24).for_each(|n| assert_eq!(serving.publish(event(n)).status, 202));
+    home.wait_until_all_ended(24);
+    for (line, said) in [("", "nothing waits"), (" --outage 1m", "give --deadline")] {
+        let ran = typed(&home, &format!("{measured}{line}"));
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    let later = |n| event(n).replace("\"payload\"", "\"not_before\":\"2098-12-31T12:00:00Z\",\"payload\"");
+    (24..27).for_each(|n| assert_eq!(serving.publish(later(n)).status, 202));
+
+    let facts = typed(&home, &format!("{measured} --output json"));
+    assert_eq!(facts.code, 0, "{}", facts.err);
+    let facts = facts.json().remove(0);
+    let inputs = &facts["inputs"];
+    assert_eq!((&facts["concurrency"], &facts["rate_per_s"]), (&4.into(), &500.0.into()));
+    assert_eq!((&facts["duplicates_percent"], &facts["backlog"]), (&0.0.into(), &3.into()));
+    assert!((30..5000).contains(&facts["service_time_ms"].as_u64().unwrap()), "{facts}");
+    assert!(facts["deadline_ms"].as_u64().unwrap() > 1_000_000_000, "{facts}");
+    let of = |name: &str| (text(&inputs[name], "from").to_owned(), inputs[name]["over"].as_u64());
+    for (name, from, over) in [
+        ("arrivals_per_s", "ledger", Some(27)),
+        ("service_time_ms", "ledger", Some(24)),
+        ("concurrency", "configuration", None),
+        ("rate_per_s", "configuration", None),
+        ("duplicates_percent", "ledger", Some(24)),
+        ("outage_ms", "ledger", Some(3)),
+        ("deadline_ms", "ledger", Some(3)),
+    ] {
+        assert_eq!(of(name), (from.to_owned(), over), "{name}");
+    }
+    let table = typed(&home, &format!("{measured} --service-time 2s --concurrency 2")).out;
+    assert!(table.contains("service     2s: option, as given"), "{table}");
+    assert!(table.contains("arrivals") && table.contains("27 deliveries that came in since"), "{table}");
+    assert!(table.contains("needed") && table.contains(" requests at once, of 2"), "{table}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_what_would_lift_it() {
+    let home = Home::with("https://hooks.example.com/in", "[operators.maria]\ntenants = [\"northwind\"]\n");
+    let applied = home.run(&["config", "apply", "waybill.toml", "--why", "the first", "--operator", "maria"]);
+    let rows = [
+        ("capacity --from-ledger", 2, "--destination"),
+        ("capacity --destination d", 2, "--from-ledger"),
+        ("capacity --from-ledger --destination dd --operator maria", 2, "dd"),
+        ("capacity --from-ledger --destination d --operator maria", 2, "d"),
+    ];
+    for (line, code, said) in rows {
+        let ran = typed(&home, line);
+        assert_eq!(ran.code, code, "{line}: {} {}", ran.err, applied.err);
+        assert!(ran.err.contains(said) && ran.out.is_empty(), "{line}: {}", ran.err);
     }
 }

@@ -3,39 +3,59 @@
 use waybill_domain::budget::Budget;
 use waybill_domain::capacity::Load;
 use waybill_domain::hold::HoldRule;
-use waybill_domain::time::DurationMs;
+use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Clock as _;
+use waybill_service::survey::{Asked, Survey, survey};
 use waybill_testkit::scripted::Reaction;
 
 use crate::crew::Crew;
-use crate::world::{World, event};
+use crate::world::{World, with};
 
-/// Holds everything for the outage, then works until nothing is left but what has just come in.
-fn drained_in_s(load: &Load) -> u64 {
-    let mut world = World::new().with("accounting", |destination| {
+fn gap(load: &Load) -> DurationMs {
+    DurationMs::from_ms((1000.0 / load.arrivals_per_s) as u64)
+}
+
+fn world(load: &Load) -> World {
+    World::new().with("accounting", |destination| {
         destination.budget = Budget::of(Some(load.concurrency), None);
-    });
-    let every = 100 / load.duplicates_percent.max(1.0) as usize;
-    let publish = |world: &World, n: usize| {
-        let took = |status| Reaction::answer(status).taking(load.service_time);
-        let repeats = load.duplicates_percent > 0.0 && n.is_multiple_of(every);
-        let reactions = if repeats { vec![took(500), took(200)] } else { vec![took(200)] };
-        world.published(&event(&format!("e{n}")), reactions);
-    };
-    let gap = DurationMs::from_ms((1000.0 / load.arrivals_per_s) as u64);
-    world.config.holds.push(HoldRule::All);
-    let backlog = (load.outage.as_ms() / gap.as_ms()) as usize;
-    (0..backlog).for_each(|n| publish(&world, n));
-    world.work_until_quiet();
-    assert_eq!(world.ports.recipient.requests().len(), 0);
+    })
+}
 
+/// The n-th event, with the deadline that belongs to what waits, and answered after the service time; some
+/// are asked for a second request.
+fn publish(world: &World, load: &Load, n: usize) {
+    let took = |status| Reaction::answer(status).taking(load.service_time);
+    let every = 100 / load.duplicates_percent.max(1.0) as usize;
+    let repeats = load.duplicates_percent > 0.0 && n.is_multiple_of(every);
+    let reactions = if repeats { vec![took(500), took(200)] } else { vec![took(200)] };
+    let deadline = world.clock.now().plus(load.outage).plus(load.deadline);
+    world.published(&with(&format!("e{n}"), &format!(r#""deadline":"{deadline}""#)), reactions);
+}
+
+/// The deliveries of an outage, from number `from` on: all are held, and nothing is sent.
+fn hold_for_the_outage(world: &mut World, load: &Load, from: usize) -> usize {
+    let waiting = world.ports.recipient.requests().len();
+    world.config.holds.push(HoldRule::All);
+    let backlog = (load.outage.as_ms() / gap(load).as_ms()) as usize;
+    let mut crew = Crew::of(world, 200);
+    for n in from..from + backlog {
+        publish(world, load, n);
+        crew.work_until(world.clock.now().plus(gap(load)));
+    }
+    drop(crew);
+    assert_eq!(world.ports.recipient.requests().len(), waiting, "nothing is sent");
     world.config.holds.clear();
+    from + backlog
+}
+
+/// Works until nothing is left but what has just come in, while deliveries come in from number `came` on.
+fn drained_in_s(world: &World, load: &Load, mut came: usize) -> u64 {
     let back = world.clock.now();
-    let mut crew = Crew::of(&world, 200);
-    let mut came = backlog;
+    let mut crew = Crew::of(world, 200);
     loop {
-        let next = world.clock.now().plus(gap);
-        publish(&world, came);
+        let next = world.clock.now().plus(gap(load));
+        publish(world, load, came);
         came += 1;
         crew.work_until(next);
         let requests = world.ports.recipient.requests();
@@ -48,6 +68,19 @@ fn drained_in_s(load: &Load) -> u64 {
     }
 }
 
+/// What the ledger shows: looked at as `waybill capacity --from-ledger` does.
+fn surveyed(world: &World, since: TimeMs) -> Survey {
+    let destination = DestinationName::parse("accounting").unwrap();
+    let tenants = [TenantId::parse("acme").unwrap()];
+    let now = world.clock.now();
+    let asked = Asked { destination: &destination, tenants: &tenants, since, now };
+    world.block(survey(&world.ports.ledger, asked)).unwrap()
+}
+
+fn assert_near(name: &str, predicted: f64, seen: f64) {
+    assert!((predicted - seen).abs() <= 0.15 * seen.abs(), "{name}: {predicted} predicted, {seen} seen");
+}
+
 #[test]
 fn a_drain_takes_as_long_as_was_predicted() {
     let base = Load {
@@ -56,6 +89,7 @@ fn a_drain_takes_as_long_as_was_predicted() {
         service_time: DurationMs::from_secs(2),
         concurrency: 4,
         safe_concurrency: 4,
+        rate_per_s: None,
         duplicates_percent: 0.0,
         deadline: DurationMs::from_secs(3600),
     };
@@ -66,9 +100,68 @@ fn a_drain_takes_as_long_as_was_predicted() {
         ("a quarter more requests", Load { duplicates_percent: 25.0, ..base }),
     ];
     for (name, load) in rows {
+        let mut world = world(&load);
+        let came = hold_for_the_outage(&mut world, &load, 0);
         let predicted_s = load.outlook().drain_ms.unwrap() / 1000;
-        let took_s = drained_in_s(&load);
-        let off = took_s.abs_diff(predicted_s) * 100 / predicted_s;
-        assert!(off <= 15, "{name}: {predicted_s} s predicted, {took_s} s taken");
+        assert_near(name, predicted_s as f64, drained_in_s(&world, &load, came) as f64);
+    }
+}
+
+/// Traffic, an outage, and at its end a look at the ledger: what that predicts is what comes.
+#[test]
+fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
+    let base = Load {
+        arrivals_per_s: 0.5,
+        outage: DurationMs::from_secs(600),
+        service_time: DurationMs::from_secs(2),
+        concurrency: 4,
+        safe_concurrency: 4,
+        rate_per_s: None,
+        duplicates_percent: 0.0,
+        deadline: DurationMs::from_secs(3600),
+    };
+    let rows = [
+        ("as it comes", base),
+        ("two at once", Load { concurrency: 2, safe_concurrency: 2, ..base }),
+        ("a quarter more requests", Load { duplicates_percent: 25.0, ..base }),
+    ];
+    for (name, load) in rows {
+        let mut world = world(&load);
+        let begin = world.clock.now();
+        let mut crew = Crew::of(&world, 200);
+        for n in 0..200 {
+            publish(&world, &load, n);
+            crew.work_until(world.clock.now().plus(gap(&load)));
+        }
+        drop(crew);
+        let came = hold_for_the_outage(&mut world, &load, 200);
+
+        let survey = surveyed(&world, begin);
+        let tally = &survey.tally;
+        let (arrivals, service) = (tally.arrivals_per_s().unwrap(), tally.service_time().unwrap());
+        let duplicates = tally.duplicates_percent().unwrap();
+        assert_eq!((survey.looked_at, survey.more_wait, survey.from), (500, false, begin), "{name}");
+        assert_eq!((arrivals.over, service.value.mean), (500, load.service_time), "{name}");
+        assert_near("arrivals", arrivals.value, load.arrivals_per_s);
+        assert!((duplicates.value - load.duplicates_percent).abs() < 1.0, "{name}: {duplicates:?}");
+        let backlog = load.outage.as_ms() / gap(&load).as_ms();
+        assert!(tally.open().abs_diff(backlog) <= 2, "{name}: {} wait", tally.open());
+
+        let back = world.clock.now();
+        let nearest = tally.nearest_limit().unwrap().at;
+        let measured = Load {
+            arrivals_per_s: arrivals.value,
+            outage: DurationMs::from_ms((tally.open() as f64 / arrivals.value * 1000.0) as u64),
+            service_time: service.value.place(),
+            duplicates_percent: duplicates.value,
+            deadline: nearest.since(back),
+            ..load
+        };
+        let outlook = measured.outlook();
+        let took_s = drained_in_s(&world, &load, came);
+        let slack_s = nearest.since(back.plus(DurationMs::from_secs(took_s))).as_ms() / 1000;
+        assert_near(name, outlook.backlog as f64, backlog as f64);
+        assert_near(name, outlook.drain_ms.unwrap() as f64 / 1000.0, took_s as f64);
+        assert_near(name, outlook.slack_ms.unwrap() as f64 / 1000.0, slack_s as f64);
     }
 }

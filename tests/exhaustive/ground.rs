@@ -118,7 +118,7 @@ impl Ground {
             (r.state, r.due_at, r.attempts_made, r.attempt_limit, r.horizon_at, r.redrives, r.ended_at),
             (&r.claim, &r.hold, &r.copy, &r.settled_token, r.dlq_told, r.look_at, r.looks, &r.disposition),
             r.last_failure.as_ref().map(|last| (last.attempt, last.at, last.failure, &last.note)),
-            r.config_revision,
+            (&r.config_revision, r.acknowledged_after),
         );
         let next = self.records.len() as Id;
         let id = *self.records_by.entry(key).or_insert(next);

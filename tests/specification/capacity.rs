@@ -1,7 +1,14 @@
 //! Capacity: what follows from a burst, as a table.
 
+use waybill_domain::capacity::measured::{FEWEST, Measured, ServiceTime, Tally, TooFew};
 use waybill_domain::capacity::{First, Load, Outlook};
+use waybill_domain::delivery::Record;
+use waybill_domain::destination::OnAmbiguous;
+use waybill_domain::outcome::Seen;
+use waybill_domain::settle::settle;
 use waybill_domain::time::DurationMs;
+
+use crate::build::{T0, at, by, claimed, message, pending, report, revision, secs, terms, token};
 
 /// 10 a second, an hour down, a second each, 40 at once, and two hours to the deadline: 36,000 wait, 30 a
 /// second of them drain, 20 minutes.
@@ -12,6 +19,7 @@ fn load() -> Load {
         service_time: DurationMs::from_secs(1),
         concurrency: 40,
         safe_concurrency: 40,
+        rate_per_s: None,
         duplicates_percent: 0.0,
         deadline: DurationMs::from_secs(7200),
     }
@@ -108,6 +116,29 @@ fn backlog_drain_slack_and_what_comes_first() {
             First::Shed,
         ),
         (
+            "a rate bounds it",
+            |l| l.rate_per_s = Some(20.0),
+            36_000,
+            Some(3600),
+            Some(3600),
+            15,
+            0,
+            First::Nothing,
+        ),
+        (
+            "a rate that is too little, and no consumers help",
+            |l| {
+                l.rate_per_s = Some(12.0);
+                l.safe_concurrency = 80;
+            },
+            36_000,
+            Some(18_000),
+            Some(-10_800),
+            15,
+            21_600,
+            First::Shed,
+        ),
+        (
             "arrivals alone are more than is borne",
             |l| {
                 l.concurrency = 5;
@@ -167,4 +198,69 @@ fn the_course_bends_where_the_recipient_is_back_and_where_nothing_waits() {
     let late = Load { deadline: DurationMs::from_secs(600), ..load() };
     assert_eq!(at(late), [(0.0, 0.0, 4200.0), (3600.0, 36_000.0, -600.0), (4200.0, 18_000.0, -600.0)]);
     assert_eq!(at(Load { concurrency: 10, ..load() }), []);
+}
+
+/// Delivered at the first attempt, which it was claimed for at `from_s`, after `span`.
+fn delivered_after(from_s: u64, span: DurationMs) -> Record {
+    let end = by("m1", "t1", at(from_s).plus(span));
+    claimed(&pending(None), at(from_s)).settle_delivered(&end, None).unwrap().into_after()
+}
+
+/// Failed after `failed_ms` at T0, and delivered a minute later after a second.
+fn delivered_at_the_second(failed_ms: u64) -> (Record, Vec<waybill_domain::attempt::Attempt>) {
+    let failed_at = T0.plus(DurationMs::from_ms(failed_ms));
+    let record = claimed(&pending(None), T0);
+    let told = report(Seen::Status(503), None, failed_at);
+    let told = waybill_domain::attempt::SendReport { started_at: T0, ended_at: failed_at, ..told };
+    let failed = settle(&record, &told, &terms(OnAmbiguous::Retry), &by("m1", "t1", failed_at), 0.5).unwrap();
+    let evidence = failed.attempt.into_iter().collect();
+    let again = failed.change.into_after().claim(message("m2"), token("t2"), at(60), secs(15), revision());
+    let done = again.unwrap().into_after().settle_delivered(&by("m2", "t2", at(61)), None);
+    (done.unwrap().into_after(), evidence)
+}
+
+#[test]
+fn what_a_ledger_shows_is_measured_and_too_little_of_it_is_refused() {
+    let mut tally = Tally::new(at(100));
+    for n in 0..FEWEST - 1 {
+        let few = |of| TooFew { seen: n, of };
+        assert_eq!(tally.arrivals_per_s(), Err(few("deliveries came in")));
+        assert_eq!(tally.service_time(), Err(few("acknowledged requests with their time")));
+        assert_eq!(tally.duplicates_percent(), Err(few("deliveries succeeded")));
+        tally.arrival(&delivered_after(n, DurationMs::from_ms(100)));
+    }
+    tally.arrival(&delivered_after(0, DurationMs::from_ms(2100)));
+    assert_eq!(tally.arrivals_per_s(), Ok(Measured { value: 0.2, over: 20 }), "20 in 100 s");
+    let ms = DurationMs::from_ms;
+    let service = ServiceTime { mean: ms(200), p50: ms(100), p95: ms(100), hand_over: secs(3) };
+    assert_eq!(tally.service_time(), Ok(Measured { value: service, over: 20 }));
+    assert_eq!(service.place(), ms(3200), "until the next one has the place");
+    assert_eq!(tally.duplicates_percent(), Ok(Measured { value: 0.0, over: 20 }));
+    assert_eq!((tally.open(), tally.nearest_limit()), (0, None));
+    assert_eq!(tally.most_at_once(), 2, "the long one, and one after the other beside it");
+}
+
+#[test]
+fn requests_that_failed_are_in_the_mean_as_often_as_they_are_made() {
+    let mut tally = Tally::new(at(100));
+    for _ in 0..20 {
+        let (record, evidence) = delivered_at_the_second(3000);
+        tally.arrival(&record);
+        tally.evidence(&evidence);
+    }
+    let Measured { value: ServiceTime { mean, p50, p95, .. }, .. } = tally.service_time().unwrap();
+    assert_eq!((mean, p50, p95), (secs(2), secs(1), secs(1)), "a second, and three before it");
+    assert_eq!(tally.duplicates_percent(), Ok(Measured { value: 100.0, over: 20 }));
+}
+
+#[test]
+fn what_waits_is_counted_with_the_nearest_end_that_is_still_to_come() {
+    let mut tally = Tally::new(at(100));
+    for deadline_s in [50, 300, 200] {
+        tally.arrival(&pending(Some(at(deadline_s))));
+    }
+    tally.waiting(&delivered_after(0, secs(1)));
+    let held = waybill_domain::hold::Held { reason: waybill_domain::hold::HoldReason::Gate, since: T0 };
+    tally.waiting(&pending(Some(at(250))).hold(&by("m1", "t1", T0), held).unwrap().into_after());
+    assert_eq!((tally.open(), tally.nearest_limit().unwrap().at), (4, at(200)));
 }

@@ -19,9 +19,9 @@ use crate::span::{Ms, Spans};
 
 /// Tenants, their destinations, and how many of their deliveries are dead letters. The first is redriven.
 const DEAD: [(Addressee, u64); 3] = [
-    (Addressee { tenant: "acme", destination: "acme-books" }, 12_000),
-    (Addressee { tenant: "northwind", destination: "northwind-books" }, 8_000),
-    (Addressee { tenant: "studio-9", destination: "studio-books" }, 5_000),
+    (Addressee { tenant: "acme", destination: "acme-books", deadline: None }, 12_000),
+    (Addressee { tenant: "northwind", destination: "northwind-books", deadline: None }, 8_000),
+    (Addressee { tenant: "studio-9", destination: "studio-books", deadline: None }, 5_000),
 ];
 const RATE_PER_S: u64 = 100;
 const LIVE_PER_S: u32 = 50;
@@ -72,7 +72,7 @@ pub(crate) async fn measure() {
 }
 
 fn config(url: &str) -> String {
-    let of = |(Addressee { tenant, destination }, _): &(Addressee, u64)| {
+    let of = |(Addressee { tenant, destination, .. }, _): &(Addressee, u64)| {
         format!(
             "[destinations.{destination}]\ntenants = [\"{tenant}\"]\nurl = \"{url}\"\n\
              secrets = [\"env:BENCH_SECRET\"]\ntimeout = \"5s\"\n"

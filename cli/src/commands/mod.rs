@@ -135,7 +135,7 @@ impl CommandLine {
                 Command::Schedules(command) => schedules::run(&globals, command).await,
                 Command::Probe(arguments) => probe::run(&globals, arguments).await,
                 Command::Audit(command) => audit::run(&globals, command).await,
-                Command::Capacity(arguments) => capacity::run(&globals, &arguments),
+                Command::Capacity(arguments) => capacity::run(&globals, &arguments).await,
                 Command::Rehearse(arguments) => crate::rehearse::run(&globals, arguments).await,
                 Command::Doctor(arguments) => doctor::run(&globals, arguments).await,
                 Command::Config(command) => config::run(&globals, command).await,

@@ -6,14 +6,63 @@ use serde_json::{Value, json};
 use waybill_domain::capacity::{First, Load, Moment, Outlook};
 use waybill_domain::time::DurationMs;
 
+/// Where an input comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The line says it.
+    Line,
+    /// The configuration in force says it.
+    Configuration,
+    /// It was measured.
+    Ledger,
+}
+
+impl Source {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Source::Line => "option",
+            Source::Configuration => "configuration",
+            Source::Ledger => "ledger",
+        }
+    }
+}
+
+/// An input, and how it came about.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// As among the facts.
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    pub(crate) source: Source,
+    pub(crate) how: String,
+    /// Over how many deliveries or requests it was measured.
+    pub(crate) over: Option<u64>,
+}
+
+impl Origin {
+    pub(crate) fn measured(name: &'static str, value: String, how: String, over: u64) -> Self {
+        Self { name, value, source: Source::Ledger, how, over: Some(over) }
+    }
+
+    pub(crate) fn configured(name: &'static str, value: String, how: String) -> Self {
+        Self { name, value, source: Source::Configuration, how, over: None }
+    }
+
+    fn line(&self) -> String {
+        let name = self.name.split('_').next().unwrap_or_default();
+        format!("{name:<11} {}: {}, {}", self.value, self.source.as_str(), self.how)
+    }
+}
+
 /// For programs.
-pub(crate) fn facts(load: &Load, outlook: &Outlook) -> Value {
-    json!({
+pub(crate) fn facts(load: &Load, outlook: &Outlook, origins: &[Origin]) -> Value {
+    let mut facts = json!({
         "arrivals_per_s": load.arrivals_per_s,
         "outage_ms": load.outage.as_ms(),
         "service_time_ms": load.service_time.as_ms(),
         "concurrency": load.concurrency,
         "safe_concurrency": load.safe_concurrency,
+        "rate_per_s": load.rate_per_s,
         "duplicates_percent": load.duplicates_percent,
         "deadline_ms": load.deadline.as_ms(),
         "backlog": outlook.backlog,
@@ -23,11 +72,19 @@ pub(crate) fn facts(load: &Load, outlook: &Outlook) -> Value {
         "longest_outage_ms": outlook.longest_outage_ms,
         "too_many": outlook.too_many,
         "first": outlook.first.as_str(),
-    })
+    });
+    if !origins.is_empty() {
+        let told = |origin: &Origin| {
+            let Origin { name, source, how, over, .. } = origin;
+            ((*name).to_owned(), json!({ "from": source.as_str(), "how": how, "over": over }))
+        };
+        facts["inputs"] = Value::Object(origins.iter().map(told).collect());
+    }
+    facts
 }
 
-/// For people.
-pub(crate) fn table(load: &Load, outlook: &Outlook) -> String {
+/// For people; first what was measured, where anything was.
+pub(crate) fn table(load: &Load, outlook: &Outlook, origins: &[Origin]) -> String {
     let never = || "never: what comes in takes all there is".to_owned();
     let drain =
         outlook.drain_ms.map_or_else(never, |ms| format!("{} after the recipient is back", words(ms)));
@@ -44,7 +101,11 @@ pub(crate) fn table(load: &Load, outlook: &Outlook) -> String {
         ("outage", format!("may last {} with the same deadline", words(outlook.longest_outage_ms))),
         ("first", first(load, outlook)),
     ];
-    let lines: Vec<String> = rows.iter().map(|(name, text)| format!("{name:<8} {text}")).collect();
+    let mut lines: Vec<String> = origins.iter().map(Origin::line).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(rows.iter().map(|(name, text)| format!("{name:<8} {text}")));
     lines.join("\n")
 }
 
@@ -67,7 +128,7 @@ fn first(load: &Load, outlook: &Outlook) -> String {
 }
 
 /// A span to the second, where it is longer than one.
-fn words(ms: u64) -> String {
+pub(crate) fn words(ms: u64) -> String {
     let rounded = if ms > 10_000 { (ms + 500) / 1000 * 1000 } else { ms };
     DurationMs::from_ms(rounded).to_string()
 }

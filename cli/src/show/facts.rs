@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use waybill_domain::attempt::{Attempt, Excerpt, Next, Witness};
 use waybill_domain::delivery::Record;
 use waybill_domain::ending::Disposition;
-use waybill_domain::time::TimeMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::DeadLetterGroup;
 use waybill_service::sweep::UnknownCopy;
 
@@ -49,6 +49,7 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
         "deadline": delivery.deadline.map(time),
         "horizon_at": time(record.horizon_at),
         "ended_at": record.ended_at.map(time),
+        "acknowledged_after_ms": record.acknowledged_after.map(DurationMs::as_ms),
         "policy": delivery.policy.as_ref().map(|policy| policy.as_str()),
         "attempts_made": record.attempts_made,
         "attempt_limit": record.attempt_limit,

@@ -25,7 +25,7 @@ pub(crate) const STATE: &str = "state";
 pub(crate) const REVISION: &str = "revision";
 
 /// Names and what they are shortened to. Append only: what is stored is read by this list.
-const SHORT: [(&str, &str); 49] = [
+const SHORT: [(&str, &str); 50] = [
     ("delivery", "d"),
     ("event_id", "ei"),
     ("event_type", "et"),
@@ -75,6 +75,7 @@ const SHORT: [(&str, &str); 49] = [
     ("trace", "tr"),
     ("parent", "pa"),
     ("policy", "po"),
+    ("acknowledged_after", "aa"),
 ];
 
 /// The keys of an index for a record, or that it does not stand there.

@@ -2,9 +2,12 @@
 //! where it is not.
 //!
 //! While the recipient is down, arrivals wait. From when it is back, `concurrency / service_time` requests
-//! leave per second, of which new arrivals take their part; some deliveries need more than one request
-//! (`duplicates`). What is left drains the backlog. A fluid model: no jitter, and nothing that waits out a
-//! backoff; a destination that is held during its outage behaves so.
+//! leave per second (fewer where a rate bounds them), of which new arrivals take their part; some
+//! deliveries need more than one request (`duplicates`). What is left drains the backlog. A fluid model: no
+//! jitter, and nothing that waits out a backoff; a destination that is held or suspended during its outage
+//! behaves so. What it reckons from is assumed, or [`measured`].
+
+pub mod measured;
 
 use crate::time::DurationMs;
 
@@ -21,6 +24,8 @@ pub struct Load {
     pub concurrency: u32,
     /// Requests at once that the recipient can bear; at least `concurrency`.
     pub safe_concurrency: u32,
+    /// Requests that may start per second, where a rate bounds that; more than 0.
+    pub rate_per_s: Option<f64>,
     /// Requests beyond one for each delivery, in percent of the deliveries: retries and duplicates.
     pub duplicates_percent: f64,
     /// From the recipient's return to the deadline of what waits; more than 0.
@@ -55,7 +60,7 @@ pub enum First {
     Page,
     /// More consumers: the recipient bears as many as are needed.
     MoreConsumers,
-    /// Shedding: what the recipient bears is too little for all, so what matters least is held.
+    /// Shedding: what the recipient bears, or its rate, is too little for all, so what matters least is held.
     Shed,
 }
 
@@ -90,12 +95,13 @@ impl Load {
         let needed = (self.arrivals_per_s + backlog / deadline_s) * self.cost_s();
         // What is a whole number but for the last bits of a float is that number.
         let needed_concurrency = ((needed - 1e-9).ceil().max(1.0)) as u64;
-        let by_deadline = f64::from(self.safe_concurrency) / self.cost_s() * deadline_s;
+        let by_deadline = self.per_s_of(self.safe_concurrency) * deadline_s;
         let too_many = backlog + self.arrivals_per_s * deadline_s - by_deadline;
+        let too_many = (too_many - 1e-9).ceil().max(0.0) as u64;
         let first = match drain_s {
             Some(drain_s) if 2.0 * drain_s <= deadline_s => First::Nothing,
             Some(drain_s) if drain_s <= deadline_s => First::Page,
-            _ if needed_concurrency <= u64::from(self.safe_concurrency) => First::MoreConsumers,
+            _ if too_many == 0 => First::MoreConsumers,
             _ => First::Shed,
         };
         let until_deadline_s = seconds(self.outage) + deadline_s;
@@ -106,7 +112,7 @@ impl Load {
             slack_ms: drain_s.map(|drain_s| ((deadline_s - drain_s) * 1000.0).round() as i64),
             needed_concurrency,
             longest_outage_ms: (longest_s * 1000.0).round() as u64,
-            too_many: (too_many - 1e-9).ceil().max(0.0) as u64,
+            too_many,
             first,
         }
     }
@@ -138,7 +144,14 @@ impl Load {
 
     /// Deliveries per second.
     fn per_s(&self) -> f64 {
-        f64::from(self.concurrency) / self.cost_s()
+        self.per_s_of(self.concurrency)
+    }
+
+    /// Deliveries per second by so many requests at once.
+    fn per_s_of(&self, concurrency: u32) -> f64 {
+        let by_concurrency = f64::from(concurrency) / self.cost_s();
+        let by_rate = |rate_per_s| rate_per_s / (1.0 + self.duplicates_percent / 100.0);
+        self.rate_per_s.map_or(by_concurrency, |rate_per_s| by_concurrency.min(by_rate(rate_per_s)))
     }
 
     fn drain_s(&self, backlog: f64) -> Option<f64> {

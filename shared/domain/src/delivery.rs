@@ -214,6 +214,10 @@ pub struct RecordData {
     pub disposition: Option<Disposition>,
     /// When it ended.
     pub ended_at: Option<TimeMs>,
+    /// How long the attempt that the recipient acknowledged kept its place, from its claim to its settle; `None`
+    /// where none did so in time. Older records have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_after: Option<DurationMs>,
     /// The order by which a person ended it, where one did; the audit says who and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<OrderId>,

@@ -84,6 +84,7 @@ impl Record {
             last_failure: None,
             disposition: None,
             ended_at: None,
+            acknowledged_after: None,
             ended_by: None,
             result: None,
             claim: None,
@@ -174,6 +175,7 @@ impl Record {
         after.state = State::Succeeded;
         after.disposition = Some(Disposition::Delivered { attempt: claim.attempt, late: false, by_look_up });
         after.ended_at = Some(by.now);
+        after.acknowledged_after = (!by_look_up).then(|| by.now.since(claim.claimed_at));
         after.result = result;
         after.look_at = None;
         Ok(Change::new(self, after))

@@ -38,3 +38,4 @@ pub mod redrive;
 pub mod sweep;
 pub mod round;
 pub mod schedule;
+pub mod survey;

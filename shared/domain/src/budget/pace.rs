@@ -31,6 +31,11 @@ impl Rate {
         Ok(Self { number: number.ok_or_else(refuse)?, per })
     }
 
+    /// How many starts a second, on average.
+    pub fn per_s(self) -> f64 {
+        f64::from(self.number) * 1000.0 / self.per.as_ms() as f64
+    }
+
     pub(super) fn half(self) -> Self {
         Self { number: (self.number / 2).max(1), ..self }
     }
