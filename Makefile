@@ -40,7 +40,7 @@ test-rust: ## All tests in Rust: specification, conformance, simulation, recipie
 test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an independent recipient in Python
 	cd tests/end_to_end && WAYBILL_BIN=$(BINARY) ../../$(VENV)/bin/python -m unittest -v
 
-reference: ## Write docs/CLI.md from what the commands say of themselves
+reference: ## Write docs/CLI.md and docs/CONFIGURATION.md from what commands and reader say of themselves
 	WAYBILL_WRITE_REFERENCE=1 $(CARGO) test --locked --package waybill --test reference
 
 exhaustive: ## Search every interleaving around one delivery within deeper bounds than the tests do: minutes
