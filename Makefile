@@ -51,7 +51,7 @@ test-end-to-end: build $(VENV)/installed ## `waybill` from outside, with an inde
 crashes: build $(VENV)/installed ## `serve` killed, its disk full, its file locked, and counted: make crashes CRASHES_FOR_S=600 SEED=1
 	WAYBILL_BIN=$(BINARY) $(VENV)/bin/python tests/crashes --seconds $(CRASHES_FOR_S) $(addprefix --seed ,$(SEED)) $(CRASHES)
 
-reference: ## Write docs/CLI.md from what the commands say of themselves
+reference: ## Write docs/CLI.md and docs/CONFIGURATION.md from what commands and reader say of themselves
 	WAYBILL_WRITE_REFERENCE=1 $(CARGO) test --locked --package waybill --test reference
 
 exhaustive: ## Search every interleaving around one delivery within deeper bounds than the tests do: minutes

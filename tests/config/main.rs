@@ -4,6 +4,7 @@ mod accepted;
 mod example;
 mod files;
 mod headers;
+mod reference;
 mod refused;
 mod required;
 mod schedules;

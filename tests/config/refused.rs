@@ -154,7 +154,7 @@ fn a_value_of_the_wrong_kind_or_out_of_bounds_is_refused() {
         ),
         (
             "policy = \"fast\"",
-            &["line 5: destinations.d.policy: no policy is named \"fast\" (one of default)"],
+            &["line 5: destinations.d.policy: no policy is named \"fast\" (one of [policies.*]: default)"],
         ),
         ("[policies.p]\nmax_attempts = 0", &[&format!("{max_attempts}: is 0 (from 1 to 1000)")]),
         (

@@ -7,7 +7,7 @@ fn what_a_destination_needs_is_missed_where_it_should_stand() {
     assert_eq!(
         faults("\n[destinations.d]\ntimeout = \"1s\"\n"),
         [
-            "line 2: destinations.d.url: is missing (https:// and a public host)",
+            "line 2: destinations.d.url: is missing (https:// and a public host, without credentials or a fragment)",
             "line 2: destinations.d.tenants: is missing (at least one tenant, each once)",
             "line 2: destinations.d.secrets: is missing \
              (one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating)",

@@ -101,7 +101,7 @@ fn what_could_never_work_is_refused() {
         (
             "payload =",
             "policy = \"slow\"\npayload =",
-            "line 11: schedules.nightly.policy: no policy is named \"slow\" (one of default)".to_owned(),
+            "line 11: schedules.nightly.policy: no policy is named \"slow\" (one of [policies.*]: default)".to_owned(),
         ),
     ] {
         assert_eq!(faults(&with(from, to)), [fault], "{to}");

@@ -25,12 +25,13 @@ pub enum Locality {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecipientUrl(Url);
 
-const RULE: &str = "https:// and a public host, without credentials or a fragment";
+/// The rule that [`RecipientUrl::parse`] holds, for error texts.
+pub const URL_RULE: &str = "https:// and a public host, without credentials or a fragment";
 
 impl RecipientUrl {
     /// Judges the text of a URL. Credentials in it are refused and not echoed.
     pub fn parse(field: &str, text: &str, locality: Locality) -> Result<Self, InvalidField> {
-        let refuse = |fault: &str| Err(InvalidField::new(field, fault, RULE));
+        let refuse = |fault: &str| Err(InvalidField::new(field, fault, URL_RULE));
         // The parser would drop tabs and line breaks without a word, and take `https:///in` for a host.
         if text.chars().any(|c| c.is_control() || c == ' ') {
             return refuse("has a control character or a space");
@@ -97,7 +98,7 @@ impl fmt::Display for RecipientUrl {
 }
 
 fn judge_for_url(field: &str, ip: IpAddr, locality: Locality) -> Result<(), InvalidField> {
-    judge(ip, locality).map_err(|kind| InvalidField::new(field, format!("{ip} is {kind}"), RULE))
+    judge(ip, locality).map_err(|kind| InvalidField::new(field, format!("{ip} is {kind}"), URL_RULE))
 }
 
 /// Whether a connection to `ip` may be made; if not, what kind of address it is.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::answer::Answer;
 use self::pace::Pace;
-pub use self::pace::Rate;
+pub use self::pace::{RATE_RULE, Rate};
 use crate::identity::{DeliveryId, WriteToken};
 use crate::suspension::Health;
 use crate::time::{DurationMs, TimeMs};

@@ -118,14 +118,16 @@ pub enum OnAmbiguous {
 #[serde(try_from = "String", into = "String")]
 pub struct EventPattern(String);
 
+/// The rule that [`EventPattern::parse`] holds, for error texts.
+pub const PATTERN_RULE: &str = "an event type, or the beginning of one and a final *, such as lease.*";
+
 impl EventPattern {
     /// Reads a pattern. Only a final `*` is one.
     pub fn parse(text: &str) -> Result<Self, InvalidField> {
-        let rule = "an event type, or the beginning of one and a final *, such as lease.*";
         let prefix = text.strip_suffix('*').unwrap_or(text);
         if !(prefix.is_empty() && text == "*") {
             EventType::parse(prefix)
-                .map_err(|invalid| InvalidField::new("event_types", invalid.fault, rule))?;
+                .map_err(|invalid| InvalidField::new("event_types", invalid.fault, PATTERN_RULE))?;
         }
         Ok(Self(text.to_owned()))
     }

@@ -9,8 +9,9 @@ use crate::schedule::BusinessDay;
 /// What a schedule that says nothing uses.
 pub const DEFAULT: &str = "{schedule}:{tenant}:{window}";
 
-const RULE: &str = "a text with {window} in it, and {tenant} and {schedule} if wished, such as \
-                    \"{schedule}:{tenant}:{window}\"; an event ID with everything filled in";
+/// The rule that [`EventIdTemplate::parse`] holds, for error texts.
+pub const TEMPLATE_RULE: &str = "a text with {window} in it, and {tenant} and {schedule} if wished, such as \
+                                 \"{schedule}:{tenant}:{window}\"; an event ID with everything filled in";
 
 /// A template that gives an event ID for every tenant and window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct EventIdTemplate {
 impl EventIdTemplate {
     /// Reads a template for the schedule of this name.
     pub fn parse(field: &str, text: &str, schedule: &str) -> Result<Self, InvalidField> {
-        let refuse = |fault: &str| Err(InvalidField::new(field, fault, RULE));
+        let refuse = |fault: &str| Err(InvalidField::new(field, fault, TEMPLATE_RULE));
         if !text.contains("{window}") {
             return refuse("has no {window}: every window would have the same delivery");
         }

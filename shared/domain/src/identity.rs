@@ -222,10 +222,11 @@ impl fmt::Display for AttemptNumber {
     }
 }
 
+/// The rule of tenants and of every name in the configuration but an operator's, for error texts.
+pub const NAME_RULE: &str = "1 to 64 of A-Z a-z 0-9 . _ -";
+
 fn name(field: &str, text: &str) -> Result<(), InvalidField> {
-    characters(field, text, 64, "1 to 64 of A-Z a-z 0-9 . _ -", |b| {
-        b.is_ascii_alphanumeric() || b"._-".contains(&b)
-    })
+    characters(field, text, 64, NAME_RULE, |b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
 fn characters(

@@ -21,12 +21,14 @@ pub struct StatusUrl {
 }
 
 const PLACES: [&str; 2] = ["{delivery_id}", "{event_id}"];
-const RULE: &str = "a URL as for url, with {delivery_id} or {event_id} in its path or query";
+
+/// The rule that [`StatusUrl::parse`] holds, for error texts.
+pub const STATUS_URL_RULE: &str = "a URL as for url, with {delivery_id} or {event_id} in its path or query";
 
 impl StatusUrl {
     /// Judges the text of a template as a recipient's URL is judged, whatever is filled in.
     pub fn parse(field: &str, text: &str, locality: Locality) -> Result<Self, InvalidField> {
-        let refuse = |fault: &str| Err(InvalidField::new(field, fault, RULE));
+        let refuse = |fault: &str| Err(InvalidField::new(field, fault, STATUS_URL_RULE));
         if !PLACES.iter().any(|place| text.contains(place)) {
             return refuse("has neither {delivery_id} nor {event_id} in it");
         }
@@ -51,7 +53,7 @@ impl StatusUrl {
         if segments(&url) == self.segments {
             return Ok(url);
         }
-        Err(InvalidField::new("status_url", "would change its path for this event ID", RULE))
+        Err(InvalidField::new("status_url", "would change its path for this event ID", STATUS_URL_RULE))
     }
 
     /// Scheme, host and port: what may stand in a log.

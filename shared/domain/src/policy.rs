@@ -80,21 +80,28 @@ impl Default for PolicyTerms {
     }
 }
 
+/// What [`Policy::new`] takes as `max_attempts`, for error texts.
+pub const ATTEMPTS_RULE: &str = "from 1 to 1000";
+/// The same of `factor`.
+pub const FACTOR_RULE: &str = "from 1 to 100";
+/// The same of `horizon`.
+pub const HORIZON_RULE: &str = "longer than minimum_window, or nothing could ever be sent";
+
 impl Policy {
     /// Takes terms that make sense, and says of the first that does not what is wrong with it.
     pub fn new(terms: PolicyTerms) -> Result<Self, InvalidField> {
         let refuse = |field: &str, fault: String, rule: &str| Err(InvalidField::new(field, fault, rule));
         let Backoff { factor, .. } = terms.backoff;
         if !(1..=1000).contains(&terms.max_attempts) {
-            return refuse("max_attempts", format!("is {}", terms.max_attempts), "from 1 to 1000");
+            return refuse("max_attempts", format!("is {}", terms.max_attempts), ATTEMPTS_RULE);
         }
         if !(factor.is_finite() && (1.0..=100.0).contains(&factor)) {
-            return refuse("factor", format!("is {factor}"), "from 1 to 100");
+            return refuse("factor", format!("is {factor}"), FACTOR_RULE);
         }
         if terms.horizon <= terms.minimum_window {
             let fault =
                 format!("{} is not longer than minimum_window {}", terms.horizon, terms.minimum_window);
-            return refuse("horizon", fault, "longer than minimum_window, or nothing could ever be sent");
+            return refuse("horizon", fault, HORIZON_RULE);
         }
         Ok(Self(terms))
     }

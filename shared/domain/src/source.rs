@@ -101,12 +101,13 @@ fn optional<T>(
     parse(text).map(Some).map_err(|fault| place.blame(fault))
 }
 
+/// The rule that [`Place::parse`] holds, for error texts.
+pub const PLACE_RULE: &str = "\"header:NAME\", or a JSON pointer such as \"/data/id\"";
+
 impl Place {
     /// Reads `header:NAME` or a JSON pointer.
     pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
-        let refuse = |fault: &str| {
-            Err(InvalidField::new(field, fault, "\"header:NAME\", or a JSON pointer such as \"/data/id\""))
-        };
+        let refuse = |fault: &str| Err(InvalidField::new(field, fault, PLACE_RULE));
         match text.strip_prefix("header:") {
             Some(name) if is_name(name) => Ok(Self::Header(name.to_ascii_lowercase())),
             Some(_) => refuse("names no header"),

@@ -21,6 +21,9 @@ pub struct DurationMs(u64);
 /// The rule that [`TimeMs::parse`] holds, for error texts.
 pub const TIME_RULE: &str = "an RFC 3339 time with an offset, such as 2026-08-09T02:30:00Z";
 
+/// The rule that [`DurationMs::parse`] holds, for error texts.
+pub const DURATION_RULE: &str = "a whole number and one of ms, s, m, h, d, such as \"15s\"";
+
 impl TimeMs {
     /// From milliseconds since the Unix epoch.
     pub const fn from_unix_ms(ms: i64) -> Self {
@@ -120,7 +123,6 @@ impl DurationMs {
 
     /// Reads `250ms`, `15s`, `15m`, `24h` or `7d`: a whole number and one unit.
     pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
-        const RULE: &str = "a whole number and one of ms, s, m, h, d, such as \"15s\"";
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, unit) = text.split_at(digits);
         let unit_ms: u64 = match unit {
@@ -130,16 +132,20 @@ impl DurationMs {
             "h" => 3_600_000,
             "d" => 86_400_000,
             _ => {
-                return Err(InvalidField::new(field, format!("{:?} is not a duration", excerpt(text)), RULE));
+                return Err(InvalidField::new(
+                    field,
+                    format!("{:?} is not a duration", excerpt(text)),
+                    DURATION_RULE,
+                ));
             }
         };
         let number: Option<u64> = number.parse().ok();
         match number.and_then(|n| n.checked_mul(unit_ms)).filter(|ms| *ms <= DurationMs::LONGEST.0) {
             Some(ms) => Ok(Self(ms)),
             None if digits == 0 => {
-                Err(InvalidField::new(field, format!("{:?} is not a duration", excerpt(text)), RULE))
+                Err(InvalidField::new(field, format!("{:?} is not a duration", excerpt(text)), DURATION_RULE))
             }
-            None => Err(InvalidField::new(field, "is longer than 366 days", RULE)),
+            None => Err(InvalidField::new(field, "is longer than 366 days", DURATION_RULE)),
         }
     }
 

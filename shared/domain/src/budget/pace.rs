@@ -6,6 +6,9 @@ use super::MOST_AHEAD;
 use crate::fault::InvalidField;
 use crate::time::{DurationMs, TimeMs};
 
+/// The rule that [`Rate::parse`] holds, for error texts.
+pub const RATE_RULE: &str = "a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\"";
+
 /// So many starts in a span, on average. The bucket holds one span's worth: after a pause so many may
 /// start at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +20,7 @@ pub struct Rate {
 impl Rate {
     /// Reads `20/s`, `600/m` or `5/h`.
     pub fn parse(field: &str, text: &str) -> Result<Self, InvalidField> {
-        const RULE: &str = "a whole number from 1 to 100000, / and one of s, m, h, such as \"20/s\"";
-        let refuse = || InvalidField::new(field, format!("{:.40?} is not a rate", text), RULE);
+        let refuse = || InvalidField::new(field, format!("{:.40?} is not a rate", text), RATE_RULE);
         let (number, unit) = text.split_once('/').ok_or_else(refuse)?;
         let per = match unit {
             "s" => DurationMs::from_secs(1),

@@ -1,6 +1,6 @@
 //! `[destinations.NAME]`: where a recipient is, what signs for it, and how it wants to be treated.
 
-use waybill_domain::address::{Locality, RecipientUrl};
+use waybill_domain::address::{Locality, RecipientUrl, URL_RULE};
 use waybill_domain::admit::longest_timeout;
 use waybill_domain::budget::{Budget, Rate};
 use waybill_domain::destination::{Destination, EventPattern, OnAmbiguous, SecretRef};
@@ -11,36 +11,16 @@ use waybill_domain::outcome::{StatusOverride, StatusOverrides};
 use waybill_domain::static_header::{StaticHeader, StaticHeaderName};
 use waybill_domain::time::DurationMs;
 
+use super::destination_keys::{
+    AMBIGUOUS_RULE, CONCURRENCY_RULE, HEADERS_RULE, LONGEST_TIMEOUT, MOST_CONCURRENCY, MOST_HEADERS,
+    OWNER_RULE, SECRETS_RULE, SHORTEST_TIMEOUT, STATUSES_RULE, TABLE, TENANTS_RULE, TIMEOUT_RULE,
+};
 use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
-use super::reader::{Entry, Keys, Section};
+use super::reader::{Entry, Section};
 use super::suspending::Suspending;
 use super::{Rules, SecretStores};
 use crate::payload_schema::PayloadSchema;
-
-const KEYS: Keys = Keys {
-    built: &[
-        "tenants",
-        "owner",
-        "url",
-        "secrets",
-        "event_types",
-        "policy",
-        "timeout",
-        "concurrency",
-        "rate",
-        "on_ambiguous",
-        "status_url",
-        "statuses",
-        "keep_result",
-        "schema",
-        "headers",
-        "gone",
-        "suspend_after",
-        "metrics",
-    ],
-    later: &[],
-};
 
 /// The schema that a destination names, if it names one that is good.
 pub(super) fn schema(entry: &Entry<'_, '_>, files: &Files<'_, '_>) -> Option<PayloadSchema> {
@@ -54,16 +34,11 @@ pub(super) fn is_measured(entry: &Entry<'_, '_>) -> bool {
     entry.get("metrics").and_then(|written| written.as_bool()).unwrap_or(false)
 }
 
-const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
-const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
-const MOST_CONCURRENCY: u32 = 1000;
-const MOST_HEADERS: usize = 16;
-
 pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
     let name = entry.parsed_name(|name| DestinationName::parse(name));
-    let section = entry.as_section(&KEYS)?;
+    let section = entry.as_section(&TABLE)?;
     let url = section
-        .require("url", "https:// and a public host")
+        .require("url", URL_RULE)
         .and_then(|entry| entry.parsed(|field, text| url(field, text, rules.locality)));
     let tenants = tenants(&section);
     let secrets = section
@@ -190,13 +165,10 @@ fn url(field: &str, text: &str, locality: Locality) -> Result<RecipientUrl, Inva
 
 /// `tenants`, at least one.
 pub(super) fn tenants(section: &Section<'_, '_>) -> Option<Vec<TenantId>> {
-    const RULE: &str = "at least one tenant, each once";
-    section.require("tenants", RULE)?.parsed_list(1, usize::MAX, RULE, |item| {
+    section.require("tenants", TENANTS_RULE)?.parsed_list(1, usize::MAX, TENANTS_RULE, |item| {
         item.parsed(|field, text| TenantId::parse(text).map_err(|invalid| invalid.of(field)))
     })
 }
-
-const SECRETS_RULE: &str = "one reference such as \"env:ACME_WEBHOOK_SECRET\", two while rotating";
 
 /// A reference to a secret. The text is never echoed: it may be the secret itself.
 pub(super) fn secret(item: &Entry<'_, '_>, rules: Rules) -> Option<SecretRef> {
@@ -210,8 +182,7 @@ pub(super) fn secret(item: &Entry<'_, '_>, rules: Rules) -> Option<SecretRef> {
 
 fn owner(field: &str, text: &str) -> Result<String, InvalidField> {
     if text.is_empty() || text.len() > 256 || text.chars().any(char::is_control) {
-        let rule = "who is asked when the destination fails: 1 to 256 bytes without control characters";
-        return Err(InvalidField::new(field, "is not a name or an address", rule));
+        return Err(InvalidField::new(field, "is not a name or an address", OWNER_RULE));
     }
     Ok(text.to_owned())
 }
@@ -221,8 +192,7 @@ fn timeout(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
     if (SHORTEST_TIMEOUT..=LONGEST_TIMEOUT).contains(&timeout) {
         return Ok(timeout);
     }
-    let rule = format!("from {SHORTEST_TIMEOUT} to {}s", LONGEST_TIMEOUT.whole_secs_up());
-    Err(InvalidField::new(field, format!("is {timeout}"), rule))
+    Err(InvalidField::new(field, format!("is {timeout}"), TIMEOUT_RULE))
 }
 
 /// Whether a worker has the time for one attempt; reports it if not, also where nothing is written.
@@ -242,19 +212,18 @@ fn fits(section: &Section<'_, '_>, timeout: DurationMs, runs: DurationMs) -> boo
 fn concurrency(entry: &Entry<'_, '_>) -> Option<u32> {
     let read = entry.as_u32()?;
     if !(1..=MOST_CONCURRENCY).contains(&read) {
-        entry.refuse(format!("is {read}"), format!("from 1 to {MOST_CONCURRENCY}"));
+        entry.refuse(format!("is {read}"), CONCURRENCY_RULE);
         return None;
     }
     Some(read)
 }
 
 fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
-    const RULE: &str = "\"retry\", \"query\" or \"hold\"";
     match entry.as_text()? {
         "retry" => return Some(OnAmbiguous::Retry),
         "hold" => return Some(OnAmbiguous::Hold),
         "query" => return Some(OnAmbiguous::Query),
-        other => entry.refuse(format!("is {other:?}"), RULE),
+        other => entry.refuse(format!("is {other:?}"), AMBIGUOUS_RULE),
     }
     None
 }
@@ -263,7 +232,7 @@ fn on_ambiguous(entry: &Entry<'_, '_>) -> Option<OnAmbiguous> {
 fn headers(entry: &Entry<'_, '_>, rules: Rules) -> Option<Vec<StaticHeader>> {
     let entries = entry.as_entries()?;
     if entries.len() > MOST_HEADERS {
-        entry.refuse(format!("has {}", entries.len()), format!("at most {MOST_HEADERS} headers"));
+        entry.refuse(format!("has {}", entries.len()), HEADERS_RULE);
         return None;
     }
     let mut read: Vec<StaticHeader> = Vec::with_capacity(entries.len());
@@ -282,7 +251,6 @@ fn headers(entry: &Entry<'_, '_>, rules: Rules) -> Option<Vec<StaticHeader>> {
 }
 
 fn statuses(entry: &Entry<'_, '_>) -> Option<StatusOverrides> {
-    const MEANINGS: &str = "\"retryable\", \"permanent\" or \"delivered\"";
     let entries = entry.as_entries()?;
     let written = entries.len();
     let read: StatusOverrides = entries
@@ -298,7 +266,7 @@ fn statuses(entry: &Entry<'_, '_>) -> Option<StatusOverrides> {
                 "permanent" => StatusOverride::Permanent,
                 "delivered" => StatusOverride::Delivered,
                 other => {
-                    entry.refuse(format!("is {other:?}"), MEANINGS);
+                    entry.refuse(format!("is {other:?}"), STATUSES_RULE);
                     return None;
                 }
             };

@@ -4,10 +4,21 @@
 
 use waybill_domain::destination::EventPattern;
 
-use super::reader::{Keys, Section};
+use super::reader::Section;
+use super::reference::{Key, Kind, Table};
 use crate::config::EventTypeRules;
 
-const KEYS: Keys = Keys { built: &["require_deadline"], later: &[] };
+pub(super) const TABLE: Table = Table {
+    path: "event_types.\"PATTERN\"",
+    says: "What an event type asks for. A final * stands for anything; the first pattern that matches counts.",
+    keys: &[Key::new(
+        "require_deadline",
+        Kind::Truth,
+        "no deadline, no send: an event without one is refused at publish",
+    )
+    .default("false")],
+    later: &[],
+};
 
 pub(super) fn read(root: &Section<'_, '_>) -> Vec<(EventPattern, EventTypeRules)> {
     let mut rules = Vec::new();
@@ -19,7 +30,7 @@ pub(super) fn read(root: &Section<'_, '_>) -> Vec<(EventPattern, EventTypeRules)
             entry.refuse(fault, "the narrower pattern first");
         }
         before.push(entry.name());
-        let Some(section) = entry.as_section(&KEYS) else { continue };
+        let Some(section) = entry.as_section(&TABLE) else { continue };
         let asked = section.get("require_deadline").map(|entry| entry.as_bool().unwrap_or_default());
         let read = EventTypeRules { require_deadline: asked.unwrap_or_default() };
         rules.extend(pattern.map(|pattern| (pattern, read)));

@@ -19,7 +19,7 @@ const LARGEST: usize = 256 * 1024;
 
 const HEAD: &str = "# What the files named above say, added by the bundling.\n[files]\n";
 
-const NAME_RULE: &str = "the path of a file beside the configuration, such as \"schemas/payment.json\": \
+pub(super) const NAME_RULE: &str = "the path of a file beside the configuration, such as \"schemas/payment.json\": \
                          relative, with /, without .. or control characters, at most 256 bytes";
 
 /// The configuration with every file that it names in a `[files]` table at its end. A text that has

@@ -5,8 +5,8 @@
 //! fault names its line, its dotted key, what is wrong and what is allowed; no fault repeats a
 //! value that could be a secret.
 //!
-//! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then `reader` (a table, key by key), then one file per kind of
-//! table: `policies`, `destinations`, `producers`, `operators`, `sources` (with `schemes`), `event_types`, `schedules`, `system`.
+//! Order of reading: [`files`] (one text out of several), [`fault`] and `syntax` (a file that is not TOML), then [`mod@reference`] (what can be written) and `reader` (a table, key by key), then one file per kind of
+//! table: `policies`, `destinations` (with `destination_keys` and `suspending`), `producers`, `operators`, `sources` (with `schemes`), `event_types`, `schedules`, `system`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,9 @@ use crate::digest::sha256_hex;
 
 pub mod fault;
 pub mod files;
+pub mod reference;
 
+mod destination_keys;
 mod destinations;
 mod event_types;
 mod json;
@@ -41,22 +43,32 @@ mod system;
 pub use fault::ConfigFault;
 pub use files::{bundle, parse_with_files};
 pub use nearest::nearest;
+pub use reference::reference;
 
 use fault::Faults;
-use reader::{Entry, Keys, Section};
+use reader::{Entry, Section};
+use reference::{Key, Kind, Table};
 use sources::Destinations;
 
-const KEYS: Keys = Keys {
-    built: &[
-        "policies",
-        "producers",
-        "sources",
-        "event_types",
-        "destinations",
-        "operators",
-        "system",
-        "schedules",
-        "files",
+const DESTINATIONS_RULE: &str = "at least one [destinations.NAME]";
+
+const TABLE: Table = Table {
+    path: "",
+    says: "Tables, and in all of them but [system] and [files] one table for each name.",
+    keys: &[
+        Key::new("policies", Kind::Table, "retry rules by name"),
+        Key::new("producers", Kind::Table, "who may publish over HTTP"),
+        Key::new("sources", Kind::Table, "whose webhooks come in"),
+        Key::new("event_types", Kind::Table, "what event types ask for"),
+        Key::new("destinations", Kind::Table, "the recipients").required().rule(DESTINATIONS_RULE),
+        Key::new("operators", Kind::Table, "who may operate; without any, nobody is restricted"),
+        Key::new("system", Kind::Table, "what is neither a policy's nor a destination's"),
+        Key::new("schedules", Kind::Table, "what is published by the calendar"),
+        Key::new(
+            "files",
+            Kind::Table,
+            "the files that the configuration names, within it: `waybill config bundle` writes it, nobody by hand",
+        ),
     ],
     later: &[],
 };
@@ -102,7 +114,7 @@ pub fn parse(text: &str, rules: impl Into<Rules>) -> Result<Config, Vec<ConfigFa
         // What a broken file seems to say would only add faults that are none.
         return Err(faults.into_list());
     }
-    let config = read(&Section::root(root.get_ref(), &faults, &KEYS), &revision(text), rules);
+    let config = read(&Section::root(root.get_ref(), &faults, &TABLE), &revision(text), rules);
     match (faults.into_list(), config) {
         (none, Some(config)) if none.is_empty() => Ok(config),
         (faults, _) => Err(faults),
@@ -130,7 +142,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
     if !root.has_entries("destinations") {
         // Also what a truncated file looks like: with no destinations, every open delivery would
         // be dead-lettered as `destination_removed`.
-        root.missing("destinations", "at least one [destinations.NAME]");
+        root.missing("destinations", DESTINATIONS_RULE);
     }
     let producers = root.tables("producers");
     let producers = producers.iter().filter_map(|entry| producers::read(entry, rules)).collect();

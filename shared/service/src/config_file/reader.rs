@@ -8,23 +8,10 @@ use waybill_domain::fault::InvalidField;
 
 use super::fault::Faults;
 use super::nearest::nearest;
+use super::reference::{Kind, Table};
 
 /// What is said of keys and values that the design names and this version lacks.
 pub(super) const NOT_BUILT: &str = "is known, but not built in this version";
-
-/// The keys of a kind of table.
-pub(super) struct Keys {
-    /// Those that can be written.
-    pub(super) built: &'static [&'static str],
-    /// Those that a later version will take.
-    pub(super) later: &'static [&'static str],
-}
-
-impl Keys {
-    fn rule(&self) -> String {
-        format!("one of {}", self.built.join(", "))
-    }
-}
 
 /// A table whose keys are known.
 pub(super) struct Section<'f, 't> {
@@ -45,9 +32,9 @@ pub(super) struct Entry<'f, 't> {
 
 impl<'f, 't> Section<'f, 't> {
     /// The whole file.
-    pub(super) fn root(table: &'f DeTable<'t>, faults: &'f Faults<'t>, keys: &Keys) -> Self {
+    pub(super) fn root(table: &'f DeTable<'t>, faults: &'f Faults<'t>, known: &Table) -> Self {
         let section = Self { path: String::new(), at: 0, table, faults };
-        section.check_keys(keys);
+        section.check_keys(known);
         section
     }
 
@@ -108,18 +95,20 @@ impl<'f, 't> Section<'f, 't> {
         Entry { path: join(&self.path, name), name, at, value: value.get_ref(), faults: self.faults }
     }
 
-    fn check_keys(&self, keys: &Keys) {
+    fn check_keys(&self, known: &Table) {
+        let names: Vec<&str> = known.names().collect();
+        let rule = format!("one of {}", names.join(", "));
         for (key, _) in self.table {
             let name: &str = key.get_ref().borrow();
-            if keys.built.contains(&name) {
+            if names.contains(&name) {
                 continue;
             }
-            let fault = match nearest(name, keys.built.iter().copied()) {
-                _ if keys.later.contains(&name) => NOT_BUILT.to_owned(),
+            let fault = match nearest(name, names.iter().copied()) {
+                _ if known.later.contains(&name) => NOT_BUILT.to_owned(),
                 Some(meant) => format!("is not a key; did you mean {meant:?}?"),
                 None => "is not a key".to_owned(),
             };
-            self.faults.add(key.span().start, &join(&self.path, name), fault, keys.rule());
+            self.faults.add(key.span().start, &join(&self.path, name), fault, rule.clone());
         }
     }
 }
@@ -164,7 +153,7 @@ impl<'f, 't> Entry<'f, 't> {
     pub(super) fn as_text(&self) -> Option<&'f str> {
         match self.value {
             DeValue::String(text) => Some(text),
-            _ => self.wrong_kind("a text in quotes"),
+            _ => self.wrong_kind(Kind::Text),
         }
     }
 
@@ -172,14 +161,14 @@ impl<'f, 't> Entry<'f, 't> {
     pub(super) fn as_bool(&self) -> Option<bool> {
         match self.value {
             DeValue::Boolean(value) => Some(*value),
-            _ => self.wrong_kind("true or false"),
+            _ => self.wrong_kind(Kind::Truth),
         }
     }
 
     /// A whole number, if it is one.
     pub(super) fn as_u32(&self) -> Option<u32> {
         let DeValue::Integer(number) = self.value else {
-            return self.wrong_kind("a whole number");
+            return self.wrong_kind(Kind::Whole);
         };
         let read = u32::from_str_radix(number.as_str(), number.radix()).ok();
         if read.is_none() {
@@ -193,14 +182,14 @@ impl<'f, 't> Entry<'f, 't> {
         match self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
             DeValue::Float(number) => number.as_str().parse().ok(),
-            _ => self.wrong_kind("a number"),
+            _ => self.wrong_kind(Kind::Number),
         }
     }
 
     /// The items of a list, if it is one; each is reported at its own line.
     pub(super) fn as_list(&self) -> Option<Vec<Entry<'f, 't>>> {
         let DeValue::Array(items) = self.value else {
-            return self.wrong_kind("a list in square brackets");
+            return self.wrong_kind(Kind::List);
         };
         let item = |(index, value): (usize, &'f Spanned<DeValue<'t>>)| Entry {
             path: format!("{}[{index}]", self.path),
@@ -249,9 +238,9 @@ impl<'f, 't> Entry<'f, 't> {
     }
 
     /// A table with known keys, if it is a table; unknown keys are reported.
-    pub(super) fn as_section(&self, keys: &Keys) -> Option<Section<'f, 't>> {
+    pub(super) fn as_section(&self, known: &Table) -> Option<Section<'f, 't>> {
         let section = self.as_table()?;
-        section.check_keys(keys);
+        section.check_keys(known);
         Some(section)
     }
 
@@ -261,7 +250,7 @@ impl<'f, 't> Entry<'f, 't> {
             DeValue::Table(table) => {
                 Some(Section { path: self.path.clone(), at: self.at, table, faults: self.faults })
             }
-            _ => self.wrong_kind("a table"),
+            _ => self.wrong_kind(Kind::Table),
         }
     }
 
@@ -275,7 +264,7 @@ impl<'f, 't> Entry<'f, 't> {
         }
     }
 
-    fn wrong_kind<T>(&self, rule: &str) -> Option<T> {
+    fn wrong_kind<T>(&self, wanted: Kind) -> Option<T> {
         let kind = match self.value {
             DeValue::String(_) => "a text",
             DeValue::Integer(_) | DeValue::Float(_) => "a number",
@@ -284,7 +273,7 @@ impl<'f, 't> Entry<'f, 't> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.refuse(format!("is {kind}"), rule);
+        self.refuse(format!("is {kind}"), wanted.wanted());
         None
     }
 }

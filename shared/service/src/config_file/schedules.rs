@@ -4,40 +4,59 @@
 use std::collections::BTreeMap;
 
 use waybill_domain::destination::EventPattern;
-use waybill_domain::event_template::{self, EventIdTemplate};
+use waybill_domain::event_template::{self, EventIdTemplate, TEMPLATE_RULE};
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, EventType, PolicyName, TenantId};
 use waybill_domain::schedule::{LONGEST_CATCH_UP, Timing};
 use waybill_domain::time::DurationMs;
 
+use super::destination_keys::TENANTS_RULE;
 use super::destinations::tenants;
 use super::json;
-use super::policies::{self, Policies};
-use super::reader::{Entry, Keys, Section};
+use super::policies::{self, POLICY_RULE, Policies};
+use super::reader::{Entry, Section};
+use super::reference::{Key, Kind, Table};
 use super::sources::Destinations;
 use crate::config::{EventTypeRules, Schedule};
-
-const KEYS: Keys = Keys {
-    built: &[
-        "cron",
-        "timezone",
-        "window",
-        "tenants",
-        "destination",
-        "type",
-        "event_id",
-        "catch_up",
-        "policy",
-        "payload",
-    ],
-    later: &[],
-};
 
 const CRON_RULE: &str = "minute, hour, day of month, month, day of week, such as \"30 2 * * *\"";
 const ZONE_RULE: &str = "a name of the IANA time zone database, such as \"America/New_York\"";
 const WINDOW_RULE: &str = "\"previous-day\": the business day before the one on which it fires";
 const TYPE_RULE: &str = "the event type of its deliveries";
 const DESTINATION_RULE: &str = "a destination that serves every tenant of the schedule";
+const PAYLOAD_RULE: &str = "a table, or any value that JSON has";
+const CATCH_UP_RULE: &str =
+    "from 1h to 89d: deliveries are kept for 90 days, and only they tell what was done";
+
+pub(super) const TABLE: Table = Table {
+    path: "schedules.NAME",
+    says: "What is published by the calendar: one delivery for each tenant and closed business day.",
+    keys: &[
+        Key::new("cron", Kind::Text, "when it fires, on the clocks of the zone").required().rule(CRON_RULE),
+        Key::new("timezone", Kind::Text, "whose clocks and days count").required().rule(ZONE_RULE),
+        Key::new("window", Kind::Text, "which day a delivery is for")
+            .default("\"previous-day\"")
+            .rule(WINDOW_RULE),
+        Key::new("tenants", Kind::List, "one delivery for each").required().rule(TENANTS_RULE),
+        Key::new("destination", Kind::Text, "to whom").required().rule(DESTINATION_RULE),
+        Key::new("type", Kind::Text, "one that requires no deadline").required().rule(TYPE_RULE),
+        Key::new("event_id", Kind::Text, "one for each tenant and window, and no other schedule's")
+            .default("\"{schedule}:{tenant}:{window}\"")
+            .rule(TEMPLATE_RULE),
+        Key::new("catch_up", Kind::Duration, "for how long missed windows are published")
+            .default("\"7d\"")
+            .rule(CATCH_UP_RULE),
+        Key::new("policy", Kind::Text, "retry rules in place of the destination's").rule(POLICY_RULE),
+        Key::new(
+            "payload",
+            Kind::Any,
+            "the payload; {schedule}, {tenant} and {window} in its texts are filled in",
+        )
+        .required()
+        .rule(PAYLOAD_RULE),
+    ],
+    later: &[],
+};
 
 /// A window that is missed is looked for once a minute: less than this could be missed for good.
 const SHORTEST_CATCH_UP: DurationMs = DurationMs::from_secs(3600);
@@ -69,7 +88,7 @@ fn read_one(
 ) -> Option<Schedule> {
     // Schedules and destinations are named by the same rule.
     let name = entry.parsed_name(|name| DestinationName::parse(name).map_err(|i| i.of("schedule")));
-    let section = entry.as_section(&KEYS)?;
+    let section = entry.as_section(&TABLE)?;
     let timing = timing(&section);
     if let Some(window) = section.get("window") {
         window.parsed(|field, text| match text {
@@ -102,9 +121,7 @@ fn read_one(
             policies::named(entry, policies)?;
             Some(Some(entry.parsed(|_, name| PolicyName::parse(name))?))
         });
-    let payload = section
-        .require("payload", "a table, or any value that JSON has")
-        .and_then(|entry| json::read(&entry));
+    let payload = section.require("payload", PAYLOAD_RULE).and_then(|entry| json::read(&entry));
     Some(Schedule {
         name: name?.as_str().to_owned(),
         timing: timing?,
@@ -162,8 +179,7 @@ fn span(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
     if (SHORTEST_CATCH_UP..=LONGEST_CATCH_UP).contains(&span) {
         return Ok(span);
     }
-    let rule = "from 1h to 89d: deliveries are kept for 90 days, and only they tell what was done";
-    Err(InvalidField::new(field, format!("is {span}"), rule))
+    Err(InvalidField::new(field, format!("is {span}"), CATCH_UP_RULE))
 }
 
 /// Two schedules that give one tenant the same event ID at one destination would each take the other's

@@ -3,25 +3,46 @@
 use waybill_domain::fault::InvalidField;
 use waybill_domain::time::DurationMs;
 use waybill_domain::verify::TOLERANCE;
-use waybill_domain::verify::custom::{Encoding, HmacRules, Input};
+use waybill_domain::verify::custom::{Encoding, HmacRules, INPUT_RULE, Input};
 use waybill_domain::verify::headers::is_name;
 
-use super::reader::{Entry, Keys};
-
-const KEYS: Keys =
-    Keys { built: &["header", "encoding", "prefix", "input", "timestamp", "tolerance"], later: &[] };
+use super::reader::Entry;
+use super::reference::{Key, Kind, Table};
 
 const HEADER_RULE: &str = "the name of a header, such as \"x-signature\"";
 const SHORTEST: DurationMs = DurationMs::from_secs(1);
 const LONGEST: DurationMs = DurationMs::from_secs(3600);
+const TOLERANCE_RULE: &str = "from 1s to 3600s";
+const ENCODING_RULE: &str = "\"hex\" or \"base64\"";
+const PREFIX_RULE: &str =
+    "what stands before the signature, such as \"sha256=\": at most 32 visible ASCII characters";
+
+pub(super) const TABLE: Table = Table {
+    path: "sources.NAME.signature",
+    says: "How a sender signs (HMAC-SHA256) that is none of the known ones.",
+    keys: &[
+        Key::new("header", Kind::Text, "where the signature stands").required().rule(HEADER_RULE),
+        Key::new("encoding", Kind::Text, "how it is written").required().rule(ENCODING_RULE),
+        Key::new("prefix", Kind::Text, "of the header's value").default("\"\"").rule(PREFIX_RULE),
+        Key::new("input", Kind::Text, "what is signed").required().rule(INPUT_RULE),
+        Key::new(
+            "timestamp",
+            Kind::Text,
+            "where the time of signing stands: with {timestamp} in input, and only then",
+        )
+        .rule(HEADER_RULE),
+        Key::new("tolerance", Kind::Duration, "how far that time may be from now; only with timestamp")
+            .default("\"5m\"")
+            .rule(TOLERANCE_RULE),
+    ],
+    later: &[],
+};
 
 pub(super) fn hmac(entry: &Entry<'_, '_>) -> Option<HmacRules> {
-    let section = entry.as_section(&KEYS)?;
+    let section = entry.as_section(&TABLE)?;
     let header = section.require("header", HEADER_RULE).and_then(|entry| entry.parsed(header_name));
     let encoding = section.require("encoding", ENCODING_RULE).and_then(|entry| encoding(&entry));
-    let input = section
-        .require("input", waybill_domain::verify::custom::INPUT_RULE)
-        .and_then(|entry| entry.parsed(Input::parse));
+    let input = section.require("input", INPUT_RULE).and_then(|entry| entry.parsed(Input::parse));
     let (mut prefix, mut timestamp, mut tolerance) = (String::new(), None, TOLERANCE);
     let mut sound = [
         section.set("prefix", &mut prefix, |entry| entry.parsed(visible)),
@@ -52,8 +73,6 @@ pub(super) fn hmac(entry: &Entry<'_, '_>) -> Option<HmacRules> {
     sound.then_some(rules)
 }
 
-const ENCODING_RULE: &str = "\"hex\" or \"base64\"";
-
 fn encoding(entry: &Entry<'_, '_>) -> Option<Encoding> {
     match entry.as_text()? {
         "hex" => return Some(Encoding::Hex),
@@ -74,8 +93,7 @@ fn visible(field: &str, text: &str) -> Result<String, InvalidField> {
     if text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(text.to_owned());
     }
-    let rule = "what stands before the signature, such as \"sha256=\": at most 32 visible ASCII characters";
-    Err(InvalidField::new(field, "cannot stand in a header", rule))
+    Err(InvalidField::new(field, "cannot stand in a header", PREFIX_RULE))
 }
 
 fn span(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
@@ -83,6 +101,5 @@ fn span(field: &str, text: &str) -> Result<DurationMs, InvalidField> {
     if (SHORTEST..=LONGEST).contains(&span) {
         return Ok(span);
     }
-    let rule = format!("from {SHORTEST} to {}s", LONGEST.whole_secs_up());
-    Err(InvalidField::new(field, format!("is {span}"), rule))
+    Err(InvalidField::new(field, format!("is {span}"), TOLERANCE_RULE))
 }

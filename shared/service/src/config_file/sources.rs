@@ -7,29 +7,14 @@ use std::sync::Arc;
 use waybill_domain::destination::Destination;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, EventType, TenantId};
-use waybill_domain::source::{Place, Source, TypeFrom};
+use waybill_domain::source::{PLACE_RULE, Place, Source, TypeFrom};
 use waybill_domain::verify::Scheme;
 
 use super::Rules;
 use super::destinations::secret;
-use super::reader::{Entry, Keys, Section};
+use super::reader::{Entry, Section};
+use super::reference::{Key, Kind, Table};
 use super::schemes;
-
-const KEYS: Keys = Keys {
-    built: &[
-        "tenant",
-        "scheme",
-        "signature",
-        "secrets",
-        "destination",
-        "event_id",
-        "event_type",
-        "deadline",
-        "scope",
-        "payload_version",
-    ],
-    later: &[],
-};
 
 const SECRETS_RULE: &str = "at least one reference such as \"env:STRIPE_SECRET\", two while rotating: \
                             without one nothing is accepted";
@@ -37,6 +22,41 @@ const SECRETS_RULE: &str = "at least one reference such as \"env:STRIPE_SECRET\"
 const ID_RULE: &str = "\"header:NAME\", or a JSON pointer such as \"/id\": an ID is never made up";
 
 const TYPE_RULE: &str = "\"header:NAME\", a JSON pointer such as \"/type\", or an event type";
+
+const TENANT_RULE: &str = "the tenant for which its events are published";
+const SCHEME_RULE: &str = "\"standard-webhooks\", \"github\", \"stripe\" or \"hmac\"";
+const DESTINATION_RULE: &str = "a destination that serves the source's tenant";
+
+pub(super) const TABLE: Table = Table {
+    path: "sources.NAME",
+    says: "Somebody else's webhooks: taken at `POST /v1/sources/NAME` once their signature is verified over the \
+           raw bytes, and forwarded as they are.",
+    keys: &[
+        Key::new("tenant", Kind::Text, "one for all its events").required().rule(TENANT_RULE),
+        Key::new("scheme", Kind::Text, "how the sender signs").required().rule(SCHEME_RULE),
+        Key::new(
+            "signature",
+            Kind::Table,
+            "with scheme = \"hmac\", and only then: see `sources.NAME.signature`",
+        ),
+        Key::new("secrets", Kind::List, "verify its signatures").required().rule(SECRETS_RULE),
+        Key::new(
+            "destination",
+            Kind::Text,
+            "to this one alone, instead of to every destination of the tenant that subscribes to the type",
+        )
+        .rule(DESTINATION_RULE),
+        Key::new("event_id", Kind::Text, "where the sender's ID stands").required().rule(ID_RULE),
+        Key::new("event_type", Kind::Text, "where the type stands, or which one it always is")
+            .required()
+            .rule(TYPE_RULE),
+        Key::new("deadline", Kind::Text, "where the deadline stands: RFC 3339 with an offset")
+            .rule(PLACE_RULE),
+        Key::new("scope", Kind::Text, "where the scope stands").rule(PLACE_RULE),
+        Key::new("payload_version", Kind::Whole, "the version of its payloads, which a hold may name"),
+    ],
+    later: &[],
+};
 
 /// The destinations of the file: their names, and those that were read without a fault.
 pub(super) struct Destinations<'a> {
@@ -51,9 +71,9 @@ pub(super) fn read(
 ) -> Option<(String, Source)> {
     // Sources and destinations are named by the same rule.
     let name = entry.parsed_name(|name| DestinationName::parse(name).map_err(|i| i.of("source")));
-    let section = entry.as_section(&KEYS)?;
+    let section = entry.as_section(&TABLE)?;
     let tenant = section
-        .require("tenant", "the tenant for which its events are published")
+        .require("tenant", TENANT_RULE)
         .and_then(|entry| entry.parsed(|field, text| TenantId::parse(text).map_err(|i| i.of(field))));
     let scheme = scheme(&section);
     let secrets = section
@@ -83,8 +103,7 @@ pub(super) fn read(
 }
 
 fn scheme(section: &Section<'_, '_>) -> Option<Scheme> {
-    const RULE: &str = "\"standard-webhooks\", \"github\", \"stripe\" or \"hmac\"";
-    let entry = section.require("scheme", RULE)?;
+    let entry = section.require("scheme", SCHEME_RULE)?;
     let written = section.get("signature");
     let scheme = match entry.as_text()? {
         "standard-webhooks" => Scheme::StandardWebhooks,
@@ -98,7 +117,7 @@ fn scheme(section: &Section<'_, '_>) -> Option<Scheme> {
             return schemes::hmac(&signature).map(Scheme::Hmac);
         }
         other => {
-            entry.refuse(format!("is {other:?}"), RULE);
+            entry.refuse(format!("is {other:?}"), SCHEME_RULE);
             return None;
         }
     };
@@ -115,15 +134,14 @@ fn destination(
     destinations: &Destinations<'_>,
 ) -> Option<Option<DestinationName>> {
     let name = entry.parsed(|field, text| DestinationName::parse(text).map_err(|i| i.of(field)))?;
-    let rule = "a destination that serves the source's tenant";
     if !destinations.written.contains(&name.as_str()) {
-        entry.refuse(format!("no destination is named {:?}", name.as_str()), rule);
+        entry.refuse(format!("no destination is named {:?}", name.as_str()), DESTINATION_RULE);
         return None;
     }
     if let (Some(found), Some(tenant)) = (destinations.read.get(&name), tenant)
         && !found.serves(tenant)
     {
-        entry.refuse(format!("{:?} does not serve {tenant}", name.as_str()), rule);
+        entry.refuse(format!("{:?} does not serve {tenant}", name.as_str()), DESTINATION_RULE);
         return None;
     }
     Some(Some(name))

@@ -7,8 +7,9 @@ use waybill_domain::suspension::SuspendRules;
 use super::reader::{Entry, Section};
 
 const MOST_FAILURES: u32 = 1000;
+pub(super) const AFTER_RULE: &str = "from 1 to 1000";
 const GONE: u16 = 410;
-const GONE_RULE: &str =
+pub(super) const GONE_RULE: &str =
     "\"dead_letter\", or \"suspend\" for a recipient that says by 410 that it wants no more";
 
 /// What is written of it.
@@ -58,7 +59,7 @@ fn gone(entry: &Entry<'_, '_>) -> Option<bool> {
 fn suspend_after(entry: &Entry<'_, '_>) -> Option<u32> {
     let read = entry.as_u32()?;
     if !(1..=MOST_FAILURES).contains(&read) {
-        entry.refuse(format!("is {read}"), format!("from 1 to {MOST_FAILURES}"));
+        entry.refuse(format!("is {read}"), AFTER_RULE);
         return None;
     }
     Some(read)
