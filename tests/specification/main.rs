@@ -8,6 +8,7 @@ mod budgets;
 mod build;
 mod capacity;
 mod deadlines;
+mod easing;
 mod envelopes;
 mod look_ups;
 mod schedules;

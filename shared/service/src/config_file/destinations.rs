@@ -56,7 +56,6 @@ pub(super) fn is_measured(entry: &Entry<'_, '_>) -> bool {
 
 const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
-const MOST_CONCURRENCY: u32 = 1000;
 const MOST_HEADERS: usize = 16;
 
 pub(super) fn read(entry: &Entry<'_, '_>, policies: &Policies, rules: Rules) -> Option<Destination> {
@@ -241,8 +240,8 @@ fn fits(section: &Section<'_, '_>, timeout: DurationMs, runs: DurationMs) -> boo
 
 fn concurrency(entry: &Entry<'_, '_>) -> Option<u32> {
     let read = entry.as_u32()?;
-    if !(1..=MOST_CONCURRENCY).contains(&read) {
-        entry.refuse(format!("is {read}"), format!("from 1 to {MOST_CONCURRENCY}"));
+    if !(1..=Budget::MOST_CONCURRENCY).contains(&read) {
+        entry.refuse(format!("is {read}"), format!("from 1 to {}", Budget::MOST_CONCURRENCY));
         return None;
     }
     Some(read)
