@@ -31,12 +31,51 @@ fn a_destination_never_gets_more_at_once_than_its_budget_and_all_of_it_arrives()
     let ended = home.wait_until_all_ended(60);
     assert!(ended.iter().all(|one| text(one, "state") == "succeeded"));
 
-    let mut starts = STARTS.lock().unwrap().clone();
-    starts.sort();
+    let starts = STARTS.lock().unwrap().clone();
     assert_eq!(starts.len(), 60, "each once");
-    // Each is with the recipient for at least as long as it takes.
-    let too_soon = starts.windows(4).filter(|four| four[3].duration_since(four[0]) < TAKING).count();
-    assert_eq!(too_soon, 0, "four at once");
+    never_more_at_once_than(3, starts);
+}
+
+/// Each is with the recipient for at least as long as it takes.
+fn never_more_at_once_than(most: usize, mut starts: Vec<Instant>) {
+    starts.sort();
+    let too_soon =
+        starts.windows(most + 1).filter(|some| some[most].duration_since(some[0]) < TAKING).count();
+    assert_eq!(too_soon, 0, "{} at once", most + 1);
+}
+
+#[test]
+fn what_a_gate_held_goes_a_few_at_a_time_once_it_is_eased() {
+    static STARTS: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+    let recipient = Recipient::start(|_, _| {
+        STARTS.lock().unwrap().push(Instant::now());
+        (200, TAKING)
+    });
+    let home = Home::with(&recipient.url, "");
+    let _serving = home.serve(&["--allow-local"]);
+    let facts = |command: &[&str]| {
+        let ran = home.run(&[command, &["--why", "rolling back", "--output", "json"]].concat());
+        assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
+        ran.json().remove(0)
+    };
+    let gate = facts(&["hold", "add", "--all"]);
+    // Longer than what was read is held: from here on nothing is sent.
+    std::thread::sleep(Duration::from_millis(1500));
+    let lines: Vec<String> = (0..20).map(|n| event(&format!("e{n}"), "d")).collect();
+    assert_eq!(home.run_with(&["publish"], lines.join("\n").as_bytes()).code, 0);
+    let began = Instant::now();
+    while home.deliveries().iter().filter(|one| one["hold"]["reason"] == "gate").count() < 20 {
+        assert!(began.elapsed() < Duration::from_secs(20), "{}", home.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(STARTS.lock().unwrap().is_empty());
+
+    facts(&["hold", "lift", text(&gate, "hold"), "--concurrency", "2"]);
+    let ended = home.wait_until_all_ended(20);
+    assert!(ended.iter().all(|one| text(one, "state") == "succeeded"));
+    let starts = STARTS.lock().unwrap().clone();
+    assert_eq!(starts.len(), 20, "each once");
+    never_more_at_once_than(2, starts);
 }
 
 #[test]

@@ -186,7 +186,9 @@ fn operate(home: &Home, written: &mut Written) {
     written.run(home, &["redrive", "status", run], 0);
     written.run(home, &["redrive", "stop", run, "--why", "a moment"], 0);
     written.run(home, &["redrive", "resume", run, "--why", "go on"], 0);
-    written.run(home, &["hold", "lift", text(&hold, "hold"), "--why", "they are done"], 0);
+    let hold = text(&hold, "hold");
+    written.run(home, &["hold", "lift", hold, "--concurrency", "1", "--why", "one at a time"], 0);
+    written.run(home, &["hold", "lift", hold, "--why", "they are done"], 0);
     written.run(home, &["probe", "d", "--allow-local"], 1);
     written.run(
         home,

@@ -157,6 +157,62 @@ fn a_hold_is_of_a_destination_a_tenant_a_class_of_payloads_or_everything() {
 }
 
 #[test]
+fn a_hold_is_eased_to_a_few_at_once_and_ends_with_a_lift_that_names_no_number() {
+    let office = Office::with(&[]);
+    let why = ["--why", "rolled back"];
+    let gate = office.facts(BOSS, &["hold", "add", "--all", why[0], why[1]]).remove(0);
+    assert!(gate["eased"].is_null());
+    let id = text(&gate, "hold").to_owned();
+    let ease = |to: &str| ["hold", "lift", &id, "--concurrency", to, why[0], why[1]].map(str::to_owned);
+    let by = |operator: &str, line: &[String]| {
+        office.by(operator, &line.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    assert_eq!(by(MARIA, &ease("2")).code, 3, "it is not hers");
+    let told = by(BOSS, &ease("2")).out;
+    assert!(told.starts_with(&format!("{id} eased; bites within a second")), "{told}");
+    assert!(told.contains("  eased to 2 at once, ") && told.contains(" by boss: rolled back"), "{told}");
+    assert!(by(BOSS, &ease("2")).out.starts_with(&format!("{id} was eased already\n")));
+    assert_eq!(by(BOSS, &ease("3")).code, 0);
+    assert_eq!(office.count_of("hold_lifted"), 2);
+    let audit = office.by(BOSS, &["audit", "list"]).out;
+    assert!(audit.contains("  hold_lifted to 2 at once  ") && audit.contains("to 3 at once"), "{audit}");
+
+    let listed = office.facts(BOSS, &["hold", "list"]);
+    let eased = &listed[0]["eased"];
+    assert_eq!((listed.len(), &eased["concurrency"], text(eased, "by")), (1, &json!(3), BOSS));
+    assert!(listed[0]["lifted"].is_null(), "it stays until it is lifted");
+    let shown = office.facts(MARIA, &["destinations", "show", "d"]).remove(0);
+    assert_eq!([&shown["budget"]["concurrency"], &shown["budget"]["eased_to"]], [&json!(null), &json!(3)]);
+    let told = office.by(MARIA, &["destinations", "show", "d"]).out;
+    assert!(told.contains("  at once       0 of 3\n") && told.contains("  eased to 3 at once, "), "{told}");
+
+    // The same hold again: all of it.
+    let again = office.facts(BOSS, &["hold", "add", "--all", why[0], why[1]]).remove(0);
+    assert_eq!([&again["already"], &again["eased"]], [&json!(false), &json!(null)]);
+    assert_eq!(text(&again, "hold"), id);
+    let lifted = office.facts(BOSS, &["hold", "lift", &id, why[0], why[1]]).remove(0);
+    assert_eq!(text(&lifted["lifted"], "by"), BOSS);
+    let late = by(BOSS, &ease("2"));
+    assert!(late.code == 3 && late.err.contains("was lifted already"), "{}", late.err);
+    assert_eq!(office.count_of("hold_lifted"), 3);
+
+    for number in ["0", "1001", "-1", "x", "2.5"] {
+        let ran = by(BOSS, &ease(number));
+        let rule = "is not a number of requests at once from 1 to 1000";
+        assert!(ran.code == 2 && (number == "-1" || ran.err.contains(rule)), "{number}: {}", ran.err);
+    }
+    // A class of payloads is no destination.
+    let class = office.facts(MARIA, &["hold", "add", "--type", "lease.*", why[0], why[1]]).remove(0);
+    let line = ["hold", "lift", text(&class, "hold"), "--concurrency", "1", why[0], why[1]];
+    let refused = office.by(MARIA, &line);
+    assert!(
+        refused.code == 3 && refused.err.contains("no configured destination as a whole"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
 fn destinations_tell_whom_to_ask_where_requests_go_and_what_is_dead() {
     let office = Office::with(&["acme/down-1", "acme/refused-1", "other/down-2"]);
     let all = office.facts(BOSS, &["destinations", "list"]);

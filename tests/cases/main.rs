@@ -8,6 +8,7 @@ mod budgets;
 mod capacity;
 mod crew;
 mod duplicates;
+mod easing;
 mod hours;
 mod ledger;
 mod look_ups;

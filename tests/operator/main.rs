@@ -3,6 +3,8 @@
 
 mod audit;
 mod crashes;
+mod easing;
+mod easing_crashes;
 mod endings;
 mod gauges;
 mod holds;

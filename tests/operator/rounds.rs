@@ -81,12 +81,16 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
         HoldRule::Destination(DestinationName::parse("books").unwrap()),
     ];
     for rule in rules {
-        let hold = Hold { rule, placed: signed.clone(), lifted: None };
+        let hold = Hold { rule, placed: signed.clone(), eased: None, lifted: None };
         enter(&world, "hld", OrderBody::Hold(hold));
     }
     // acme's own does.
     let own = HoldRule::Destination(DestinationName::parse("crm").unwrap());
-    enter(&world, "hld", OrderBody::Hold(Hold { rule: own.clone(), placed: signed.clone(), lifted: None }));
+    enter(
+        &world,
+        "hld",
+        OrderBody::Hold(Hold { rule: own.clone(), placed: signed.clone(), eased: None, lifted: None }),
+    );
 
     let foreign = world.dead("globex", "evt", "books", EXHAUSTED);
     world.pass(1);

@@ -14,7 +14,7 @@ use crate::suspended::{LIFTED, SUSPENDED, ruled, to_crm, turns};
 use crate::world::{World, book};
 
 /// A worker on a stage of its own works off what is visible. Whether it died.
-fn a_worker_dies_after(world: &World, calls: usize) -> bool {
+pub(crate) fn a_worker_dies_after(world: &World, calls: usize) -> bool {
     let stage = Stage::dies_after(calls);
     let ports = Ports {
         ledger: Staged::new(world.ports.ledger.clone(), &stage),
@@ -37,7 +37,7 @@ fn a_worker_dies_after(world: &World, calls: usize) -> bool {
     stage.is_over()
 }
 
-fn a_reconciler_dies_after(world: &World, calls: usize) -> bool {
+pub(crate) fn a_reconciler_dies_after(world: &World, calls: usize) -> bool {
     let stage = Stage::dies_after(calls);
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));

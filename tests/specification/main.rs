@@ -9,6 +9,7 @@ mod build;
 mod capacity;
 mod deadlines;
 mod destinations;
+mod easing;
 mod envelopes;
 mod headers;
 mod look_ups;

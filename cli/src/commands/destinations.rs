@@ -130,7 +130,9 @@ async fn look(
     let held = count_held(ledger, name, most, |key| operator.may_see(&key.tenant)).await?;
     let is_shared = seen.tenants.len() < seen.destination.tenants.len();
     let now = SystemClock.now();
+    let config = operator.config()?.clone().under(&seen.holds);
     seen.standing = Some(Standing {
+        eased: config.eased.get(name).copied(),
         in_use: (!is_shared).then(|| usage.in_use(now)),
         suspension: usage.health.suspension().cloned(),
         failures_in_a_row: usage.health.failures_in_a_row(),

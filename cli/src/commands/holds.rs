@@ -1,5 +1,7 @@
 //! `waybill hold add`, `lift` and `list`: pause a destination or a tenant, quarantine a class of
-//! payloads, or gate everything. The workers see it within 10 s.
+//! payloads, or gate everything; and let it go again. The workers see it within 10 s.
+
+use std::num::NonZeroU32;
 
 use waybill_domain::authority::Book;
 use waybill_domain::destination::EventPattern;
@@ -12,6 +14,7 @@ use waybill_service::office::Office;
 use waybill_service::ports::{Catalogue as _, Filter, Ledger};
 
 use super::deliveries::each_held;
+use super::lifting::{concurrency, lift};
 use super::operator::{Operator, desk};
 use super::redrive::orders_of;
 use super::{Globals, destination, known, tenant, why};
@@ -34,11 +37,15 @@ pub(crate) enum Command {
         #[arg(long, value_parser = why)]
         why: String,
     },
-    /// Let them go again, earliest deadline first
+    /// Let them go again, earliest deadline first; with --concurrency a few at a time, as a first step
     Lift {
         /// The hold (hld_…)
         #[arg(value_parser = hold_id)]
         hold: OrderId,
+        /// So many requests at once to each destination that it keeps back as a whole, and to none more than its
+        /// own budget allows: the hold stays, until a lift without this
+        #[arg(long, value_name = "N", value_parser = concurrency)]
+        concurrency: Option<NonZeroU32>,
         /// Why, for the audit
         #[arg(long, value_parser = why)]
         why: String,
@@ -72,20 +79,7 @@ pub(crate) struct What {
 pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Add { what, payload_version, why } => add(globals, what, payload_version, &why).await,
-        Command::Lift { hold, why } => {
-            let opened = globals.backend().open().await?;
-            let operator = Operator::of(globals, &opened, "hold lift").await?;
-            on_office!(opened, |_, office| {
-                // They may know of one across tenants, and not lift it.
-                if let Some(order) = in_force(office, &operator).await?.iter().find(|order| order.id == hold)
-                {
-                    operator.check(&opened, &order.book).await?;
-                }
-                let books = operator.books(office).await?;
-                let act = desk(office).lift(&hold, &books, operator.name()?, &why).await?;
-                Ok(say(globals.output, &act, "lifted"))
-            })
-        }
+        Command::Lift { hold, concurrency, why } => lift(globals, &hold, concurrency, &why).await,
         Command::List { all } => {
             let opened = globals.backend().open().await?;
             let operator = Operator::of(globals, &opened, "hold list").await?;
@@ -158,7 +152,7 @@ async fn check_tenant(opened: &Opened, operator: &Operator, tenant: &TenantId) -
     }
 }
 
-fn say(output: Format, act: &HoldAct, done: &str) -> Exit {
+pub(super) fn say(output: Format, act: &HoldAct, done: &str) -> Exit {
     let (order, already) = match act {
         HoldAct::Done(order) => (order, false),
         HoldAct::Already(order) => (order, true),

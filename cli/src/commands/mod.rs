@@ -13,6 +13,7 @@ mod endings;
 mod faults;
 mod holds;
 mod known;
+mod lifting;
 mod lines;
 mod listing;
 mod operator;

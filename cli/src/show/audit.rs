@@ -1,7 +1,7 @@
 //! Entries of the audit.
 
 use serde_json::{Value, json};
-use waybill_domain::audit::Entry;
+use waybill_domain::audit::{Act, Entry};
 
 use super::escape::escaped;
 use super::or_dash;
@@ -15,12 +15,20 @@ pub(crate) fn of_entries(entries: &[Entry]) -> String {
             entry.at.to_string(),
             format!("{} {}", entry.book, entry.seq),
             escaped(&entry.who),
-            entry.act.to_string(),
+            act(entry),
             escaped(&entry.subject),
             or_dash(entry.why.as_deref().map(escaped)),
         ]
     });
     table(header, rows)
+}
+
+/// What was done; of a hold that was only eased, to how much.
+fn act(entry: &Entry) -> String {
+    match (entry.act, entry.details["concurrency"].as_u64()) {
+        (Act::HoldLifted, Some(number)) => format!("{} to {number} at once", entry.act),
+        _ => entry.act.to_string(),
+    }
 }
 
 /// One entry, with everything that its hash covers.

@@ -11,7 +11,7 @@ use waybill_service::ports::DeadLetterGroup;
 
 use super::config::{list, span};
 use super::escape::escaped;
-use super::orders::{of_hold, rule_in_words};
+use super::orders::{eased_in_words, of_hold, rule_in_words};
 use super::standing::{self, Standing};
 use super::table::table;
 use super::{counted, facts::of_group, or_dash};
@@ -103,6 +103,7 @@ pub(crate) fn of_one(seen: &Seen) -> String {
         let (rule, placed) = (rule_in_words(&hold.rule), &hold.placed);
         let (by, why) = (escaped(&placed.by), escaped(&placed.why));
         lines.push(format!("  held          {rule}, since {} by {by}: {why} ({})", placed.at, order.id));
+        lines.extend(hold.eased.as_ref().map(|eased| format!("                {}", eased_in_words(eased))));
     }
     if seen.holds.is_empty() {
         lines.push("  held          no".to_owned());

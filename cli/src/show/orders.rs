@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use waybill_domain::hold::HoldRule;
-use waybill_domain::order::{CameTo, Decision, EndingOrder, Hold, Order, Signed};
+use waybill_domain::order::{CameTo, Decision, Eased, EndingOrder, Hold, Order, Signed};
 
 use super::escape::escaped;
 use super::or_dash;
@@ -34,10 +34,17 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
 pub(crate) fn holds_back(order: &Order, hold: &Hold) -> String {
     let Signed { by, at, why } = &hold.placed;
     let (rule, by, why) = (rule_in_words(&hold.rule), escaped(by), escaped(why));
-    format!(
-        "{} keeps back {rule} since {at}, by {by}: {why}; what is released waits until it is lifted",
-        order.id
-    )
+    let until = match &hold.eased {
+        Some(eased) => format!("waits for its turn, {} at once to each destination", eased.concurrency),
+        None => "waits until it is lifted".to_owned(),
+    };
+    format!("{} keeps back {rule} since {at}, by {by}: {why}; what is released {until}", order.id)
+}
+
+/// How far a hold is eased, since when, by whom and why.
+pub(crate) fn eased_in_words(eased: &Eased) -> String {
+    let Signed { by, at, why } = &eased.signed;
+    format!("eased to {} at once, {at} by {}: {}", eased.concurrency, escaped(by), escaped(why))
 }
 
 /// How many deliveries holds keep back.
@@ -59,6 +66,7 @@ pub(crate) fn of_holds(holds: &[(&Order, &Hold)], counts: Option<&HeldCounts>) -
         });
         let lifted = hold.lifted.as_ref();
         let lifted = lifted.map(|by| format!("{} by {}: {}", by.at, escaped(&by.by), escaped(&by.why)));
+        let lifted = lifted.or_else(|| hold.eased.as_ref().map(eased_in_words));
         [
             order.id.to_string(),
             rule_in_words(&hold.rule),
@@ -93,6 +101,12 @@ pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
         "keeps_back": rule,
         "reason": hold.rule.reason().as_str(),
         "placed": signed(&hold.placed),
+        "eased": hold.eased.as_ref().map(|eased| json!({
+            "concurrency": eased.concurrency,
+            "by": eased.signed.by,
+            "at": eased.signed.at.to_string(),
+            "why": eased.signed.why,
+        })),
         "lifted": hold.lifted.as_ref().map(signed),
     });
     match facts {

@@ -1,6 +1,7 @@
 //! How a destination stands: what is used of its budget, what is held and why, whether it is suspended.
 
 use serde_json::{Map, Value, json};
+use waybill_domain::budget::Budget;
 use waybill_domain::destination::Destination;
 use waybill_domain::suspension::Suspension;
 use waybill_domain::time::TimeMs;
@@ -8,6 +9,8 @@ use waybill_service::held::HeldCount;
 
 /// How a destination stands now.
 pub(crate) struct Standing {
+    /// Its budget while a hold on it is eased.
+    pub(crate) eased: Option<Budget>,
     /// How many slots of its budget are leased or reserved; none where its reader may not know.
     pub(crate) in_use: Option<usize>,
     /// The suspension in force.
@@ -29,7 +32,7 @@ impl Standing {
     /// Requests that are with it, in a few words.
     pub(crate) fn at_once(&self, destination: &Destination) -> Option<String> {
         let in_use = self.in_use?;
-        Some(match &destination.budget {
+        Some(match self.eased.as_ref().or(destination.budget.as_ref()) {
             Some(budget) => format!("{in_use} of {}", budget.concurrency),
             None => in_use.to_string(),
         })
@@ -90,6 +93,7 @@ pub(crate) fn added_to(mut facts: Map<String, Value>, of: Option<&Standing>, to:
     });
     let budget = json!({
         "concurrency": to.budget.as_ref().map(|budget| budget.concurrency),
+        "eased_to": of.and_then(|it| it.eased).map(|budget| budget.concurrency),
         "in_use": of.and_then(|it| it.in_use),
     });
     facts.insert("budget".to_owned(), budget);

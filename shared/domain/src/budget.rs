@@ -29,6 +29,9 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// The most requests at once that a budget can be asked to count.
+    pub const MOST_CONCURRENCY: u32 = 1000;
+
     /// How many requests at once where only a rate is configured.
     pub const USUAL_CONCURRENCY: u32 = 16;
 
@@ -42,6 +45,15 @@ impl Budget {
             (None, None) => None,
             _ => Some(Self { concurrency: concurrency.unwrap_or(Self::USUAL_CONCURRENCY).max(1), rate }),
         }
+    }
+
+    /// The same with so many requests at once at most; where there is `none`, with just so many.
+    pub fn at_most(own: Option<Self>, concurrency: u32) -> Self {
+        let most = concurrency.max(1);
+        own.map_or(Self { concurrency: most, rate: None }, |own| Self {
+            concurrency: own.concurrency.min(most),
+            ..own
+        })
     }
 
     /// Whether anything may come.

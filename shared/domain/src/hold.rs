@@ -135,6 +135,53 @@ impl HoldRule {
     }
 }
 
+/// How much of a destination a rule keeps back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Nothing.
+    Nothing,
+    /// Of some tenants, of some types: not surely all.
+    Part,
+    /// Whatever goes there.
+    Whole,
+}
+
+impl HoldRule {
+    /// How much it keeps back of a destination that serves these tenants.
+    pub fn share_of(&self, destination: &DestinationName, tenants: &[TenantId]) -> Share {
+        let of_tenant = |tenant: &TenantId, share: Share| match (tenants, share) {
+            _ if !tenants.contains(tenant) => Share::Nothing,
+            ([_], share) => share,
+            (_, Share::Nothing) => Share::Nothing,
+            _ => Share::Part,
+        };
+        match self {
+            HoldRule::Destination(name) | HoldRule::Suspended(name) if name != destination => Share::Nothing,
+            HoldRule::Destination(_) | HoldRule::Suspended(_) | HoldRule::All => Share::Whole,
+            HoldRule::Tenant(tenant) => of_tenant(tenant, Share::Whole),
+            HoldRule::Within { tenant, rule } => of_tenant(tenant, rule.share_of(destination, tenants)),
+            HoldRule::Type { tenant: Some(tenant), .. } => of_tenant(tenant, Share::Part),
+            HoldRule::Type { tenant: None, .. } | HoldRule::Run { .. } => Share::Part,
+        }
+    }
+
+    /// What it keeps back of this destination's, or more where that cannot be said.
+    #[must_use]
+    pub fn at(&self, destination: &DestinationName) -> HoldRule {
+        match self {
+            HoldRule::Tenant(tenant) => HoldRule::Within {
+                tenant: tenant.clone(),
+                rule: Box::new(HoldRule::Destination(destination.clone())),
+            },
+            HoldRule::All => HoldRule::Destination(destination.clone()),
+            HoldRule::Within { tenant, rule } => {
+                HoldRule::Within { tenant: tenant.clone(), rule: Box::new(rule.at(destination)) }
+            }
+            rule => rule.clone(),
+        }
+    }
+}
+
 /// The reason for which the delivery of `record` is to be held now, if there is one.
 pub fn matching(rules: &[HoldRule], record: &Record) -> Option<HoldReason> {
     rules.iter().find(|rule| rule.matches(record)).map(HoldRule::reason)

@@ -101,8 +101,21 @@ pub struct Hold {
     pub rule: HoldRule,
     /// Who placed it.
     pub placed: Signed,
+    /// Who let some of it go, and how much; `None` while it keeps all of it back. A version that does not know
+    /// this goes on to hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eased: Option<Eased>,
     /// Who lifted it; `None` while it is in force.
     pub lifted: Option<Signed>,
+}
+
+/// How far a hold is eased: what it keeps back may go, so many requests at once to each destination.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Eased {
+    /// How many requests at once; a destination's own budget counts where it is less.
+    pub concurrency: u32,
+    /// Who eased it.
+    pub signed: Signed,
 }
 
 /// How a person ends a dead letter.
@@ -172,7 +185,8 @@ impl Order {
     }
 
     /// The hold that it means for deliveries, if it means one: of its own, or of a stopped run. A
-    /// suspension's order only shows it: what it keeps back is decided in its destination's budget.
+    /// suspension's order only shows it: what it keeps back is decided in its destination's budget. An eased
+    /// one is answered as if it were not: how far it is eased says [`Order::eased_to`].
     pub fn hold_rule(&self) -> Option<HoldRule> {
         match &self.body {
             OrderBody::Hold(Hold { rule: HoldRule::Suspended(_), .. }) => None,
@@ -180,6 +194,14 @@ impl Order {
             OrderBody::Redrive(run) if run.holds_what_it_released() => {
                 Some(HoldRule::Run { run: self.id.to_string(), tenant: self.book.tenant().cloned() })
             }
+            _ => None,
+        }
+    }
+
+    /// How many requests at once may go of what [`Order::hold_rule`] keeps back, where its hold is eased.
+    pub fn eased_to(&self) -> Option<u32> {
+        match &self.body {
+            OrderBody::Hold(hold) => hold.eased.as_ref().map(|eased| eased.concurrency),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use waybill_domain::authority::Authority;
+use waybill_domain::budget::Budget;
 use waybill_domain::delivery::Delivery;
 use waybill_domain::destination::{Destination, EventPattern, SecretRef};
 use waybill_domain::event_template::{self, EventIdTemplate};
@@ -17,8 +18,8 @@ use waybill_domain::schedule::{BusinessDay, Timing, Window};
 use waybill_domain::source::Source;
 use waybill_domain::time::{DurationMs, TimeMs};
 
+use crate::easing::Said;
 use crate::event::Event;
-use crate::holds::bounded;
 use crate::payload_schema::PayloadSchema;
 
 /// One revision of the configuration.
@@ -52,6 +53,8 @@ pub struct Config {
     pub operators: BTreeMap<String, Authority>,
     /// The holds in force. They come from orders, not from the file.
     pub holds: Vec<HoldRule>,
+    /// Budgets that stand instead of destinations' own, while the holds on these are eased; likewise.
+    pub eased: BTreeMap<DestinationName, Budget>,
     /// Redrive runs that go on after a stop; likewise.
     pub resumed: Vec<Resumed>,
 }
@@ -180,21 +183,13 @@ impl Default for System {
 impl Config {
     /// The same under what these open orders say.
     pub fn under<'a>(self, open: impl IntoIterator<Item = &'a Order>) -> Self {
-        let (holds, resumed) = self.said_by(open);
-        Self { holds, resumed, ..self }
+        let Said { holds, eased, resumed } = Said::by(open, &self);
+        Self { holds, eased, resumed, ..self }
     }
 
-    /// What these open orders hold, and which runs they let go on.
-    pub(crate) fn said_by<'a>(
-        &self,
-        open: impl IntoIterator<Item = &'a Order>,
-    ) -> (Vec<HoldRule>, Vec<Resumed>) {
-        let (mut holds, mut resumed) = (Vec::new(), Vec::new());
-        for order in open {
-            holds.extend(order.hold_rule().map(|rule| bounded(rule, &order.book, self)));
-            resumed.extend(order.resumed());
-        }
-        (holds, resumed)
+    /// What a destination may be asked to bear now: its own budget, or less while a hold on it is eased.
+    pub fn budget_of<'a>(&'a self, destination: &'a Destination) -> Option<&'a Budget> {
+        self.eased.get(&destination.name).or(destination.budget.as_ref())
     }
 
     /// The destination of this name, if it serves the tenant.

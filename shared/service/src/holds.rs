@@ -1,14 +1,17 @@
 //! Holds: placed and lifted by operators, read by the workers with the configuration.
 
-use serde_json::json;
+use std::num::NonZeroU32;
+
+use serde_json::{Value, json};
 use waybill_domain::audit::{Act, Draft, Entry};
 use waybill_domain::authority::Book;
 use waybill_domain::destination::Destination;
 use waybill_domain::hold::HoldRule;
-use waybill_domain::order::{Hold, Order, OrderBody, OrderId};
+use waybill_domain::order::{Eased, Hold, Order, OrderBody, OrderId, Signed};
 
 use crate::acts::{ActError, Desk, MOST_TRIES, contended, noted};
 use crate::config::Config;
+use crate::easing::Easing;
 use crate::office::{Entered, Office};
 use crate::ports::{Clock, Dice, PortResult};
 
@@ -58,10 +61,10 @@ pub(crate) fn book_of_destination(destination: &Destination) -> Book {
 }
 
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
-    /// Places a hold. The same hold twice is one.
+    /// Places a hold. The same hold twice is one; an eased one holds everything again.
     pub async fn place(&self, book: Book, rule: HoldRule, by: &str, why: &str) -> Result<HoldAct, ActError> {
         let placed = self.sign(by, why);
-        let hold = Hold { rule: rule.clone(), placed: placed.clone(), lifted: None };
+        let hold = Hold { rule: rule.clone(), placed: placed.clone(), eased: None, lifted: None };
         let change = Order::place(self.new_id("hld")?, book.clone(), OrderBody::Hold(hold));
         let draft = Draft {
             book: book.clone(),
@@ -76,8 +79,16 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         for _ in 0..MOST_TRIES {
             // The head first: whoever places the same hold in the meantime moves it.
             let head = self.office.head(&book).await?;
-            if let Some(order) = self.in_force(&book, &rule).await? {
-                return Ok(HoldAct::Already(order));
+            if let Some((order, standing)) = self.in_force(&book, &rule).await? {
+                if standing.eased.is_none() {
+                    return Ok(HoldAct::Already(order));
+                }
+                let placed = self.sign(by, why);
+                let whole = Hold { placed: placed.clone(), eased: None, ..standing };
+                match self.change(&order, whole, Act::HoldAdded, placed).await? {
+                    Some(order) => return Ok(HoldAct::Done(order)),
+                    None => continue,
+                }
             }
             let entry = Entry::after(head.as_ref(), draft.clone(), chance.as_str());
             match self.office.enter(&entry, Some(&change)).await? {
@@ -95,46 +106,124 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     }
 
     /// The hold of this rule that is in force.
-    async fn in_force(&self, book: &Book, rule: &HoldRule) -> PortResult<Option<Order>> {
+    async fn in_force(&self, book: &Book, rule: &HoldRule) -> PortResult<Option<(Order, Hold)>> {
         // The list of what is open may lag behind; that of the newest does not.
         let newest = self.office.orders(Some(book), NEWEST, None).await?.items;
-        let mut known = self.office.open_orders_of(book).await?.into_iter().chain(newest);
-        let is_same = |order: &Order| {
-            order.is_open() && matches!(&order.body, OrderBody::Hold(hold) if hold.rule == *rule)
-        };
-        Ok(known.find(is_same))
+        let known = self.office.open_orders_of(book).await?.into_iter().chain(newest);
+        for listed in known.filter(|order| hold_of(order).is_some_and(|hold| hold.rule == *rule)) {
+            // Listed as it was: it may have been eased or lifted since.
+            let Some(order) = self.office.order(book, &listed.id).await? else { continue };
+            if let Some(hold) = hold_of(&order).filter(|hold| hold.lifted.is_none()) {
+                return Ok(Some((order, hold)));
+            }
+        }
+        Ok(None)
     }
 
     /// Lifts a hold. What it kept back is released by the reconciler, earliest deadline first.
     pub async fn lift(&self, id: &OrderId, books: &[Book], by: &str, why: &str) -> Result<HoldAct, ActError> {
         loop {
-            let order = self.find(id, books).await?;
-            let Some((order, hold)) = order.and_then(|order| match order.body.clone() {
-                OrderBody::Hold(hold) => Some((order, hold)),
-                _ => None,
-            }) else {
-                return Err(ActError::Unknown(format!("there is no hold {id}")));
-            };
+            let (order, hold) = self.hold(id, books).await?;
             if hold.lifted.is_some() {
                 return Ok(HoldAct::Already(order));
             }
-            let lifted = self.sign(by, why);
-            let draft = Draft {
-                book: order.book.clone(),
-                at: lifted.at,
-                who: lifted.by.clone(),
-                act: match hold.rule {
-                    HoldRule::Suspended(_) => Act::SuspensionLifted,
-                    _ => Act::HoldLifted,
-                },
-                subject: id.to_string(),
-                why: Some(lifted.why.clone()),
-                details: json!({ "rule": hold.rule }),
+            let act = match hold.rule {
+                HoldRule::Suspended(_) => Act::SuspensionLifted,
+                _ => Act::HoldLifted,
             };
-            let change = order.becoming(OrderBody::Hold(Hold { lifted: Some(lifted), ..hold }));
-            if self.enter(draft, Some(&change)).await? {
-                return Ok(HoldAct::Done(change.after));
+            let signed = self.sign(by, why);
+            let lifted = Hold { lifted: Some(signed.clone()), ..hold };
+            if let Some(order) = self.change(&order, lifted, act, signed).await? {
+                return Ok(HoldAct::Done(order));
             }
         }
+    }
+
+    /// Eases a hold: what it keeps back may go, `concurrency` requests at once to each destination (1 at least).
+    /// To ease it again is to change that; to lift it ends it.
+    pub async fn ease(
+        &self,
+        id: &OrderId,
+        books: &[Book],
+        concurrency: NonZeroU32,
+        config: &Config,
+        by: &str,
+        why: &str,
+    ) -> Result<HoldAct, ActError> {
+        let concurrency = concurrency.get();
+        loop {
+            let (order, hold) = self.hold(id, books).await?;
+            if let Some(refused) = not_to_be_eased(&order, &hold, config) {
+                return Err(ActError::Refused(refused));
+            }
+            if hold.eased.as_ref().is_some_and(|eased| eased.concurrency == concurrency) {
+                return Ok(HoldAct::Already(order));
+            }
+            let signed = self.sign(by, why);
+            let eased = Hold { eased: Some(Eased { concurrency, signed: signed.clone() }), ..hold };
+            // An act of its own would be one that an older version cannot read, and no book goes on behind an
+            // entry that cannot be read.
+            if let Some(order) = self.change(&order, eased, Act::HoldLifted, signed).await? {
+                return Ok(HoldAct::Done(order));
+            }
+        }
+    }
+
+    async fn hold(&self, id: &OrderId, books: &[Book]) -> Result<(Order, Hold), ActError> {
+        let order = self.find(id, books).await?;
+        let found = order.and_then(|order| hold_of(&order).map(|hold| (order, hold)));
+        found.ok_or_else(|| ActError::Unknown(format!("there is no hold {id}")))
+    }
+
+    /// Enters that a hold becomes another. `None` if it was overtaken: load it and decide again.
+    async fn change(&self, order: &Order, hold: Hold, act: Act, signed: Signed) -> PortResult<Option<Order>> {
+        let draft = Draft {
+            book: order.book.clone(),
+            at: signed.at,
+            who: signed.by,
+            act,
+            subject: order.id.to_string(),
+            why: Some(signed.why),
+            details: details(&hold),
+        };
+        let change = order.becoming(OrderBody::Hold(hold));
+        Ok(self.enter(draft, Some(&change)).await?.then_some(change.after))
+    }
+}
+
+/// What an entry says beside its reason: what is held, and where it is eased and not lifted, to how much.
+fn details(hold: &Hold) -> Value {
+    match &hold.eased {
+        Some(eased) if hold.lifted.is_none() => {
+            json!({ "rule": hold.rule, "concurrency": eased.concurrency })
+        }
+        _ => json!({ "rule": hold.rule }),
+    }
+}
+
+/// Why a hold cannot be eased, if it cannot, and what can be done instead.
+fn not_to_be_eased(order: &Order, hold: &Hold, config: &Config) -> Option<String> {
+    let id = &order.id;
+    if hold.lifted.is_some() {
+        return Some(format!("{id} was lifted already, and keeps nothing back: place it anew to ease it"));
+    }
+    if let HoldRule::Suspended(name) = &hold.rule {
+        return Some(format!(
+            "{id} is the suspension of {name}, whose probes let one delivery go at a time: wait for one that \
+             succeeds, or lift it without --concurrency"
+        ));
+    }
+    Easing::of(&hold.rule, &order.book, config).lets_go.is_empty().then(|| {
+        format!(
+            "{id} keeps back no configured destination as a whole, and a limit would be on what it does not keep \
+             back, too: hold the destination instead, lift this one, and then ease that"
+        )
+    })
+}
+
+fn hold_of(order: &Order) -> Option<Hold> {
+    match &order.body {
+        OrderBody::Hold(hold) => Some(hold.clone()),
+        _ => None,
     }
 }

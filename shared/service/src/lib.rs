@@ -29,6 +29,7 @@ pub mod office;
 pub mod acts;
 pub mod operators;
 pub mod holds;
+pub mod easing;
 mod suspensions;
 pub mod held;
 pub mod endings;

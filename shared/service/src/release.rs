@@ -49,7 +49,7 @@ impl<'a> Bid<'a> {
     pub(crate) fn of(config: &'a Config, destination: &'a Destination) -> Option<Self> {
         let rules = destination.suspension.as_ref();
         let unbounded = rules.map(|_| &Budget::UNBOUNDED);
-        let budget = destination.budget.as_ref().or(unbounded)?;
+        let budget = config.budget_of(destination).or(unbounded)?;
         Some(Self { config, destination, budget, rules })
     }
 

@@ -13,6 +13,7 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use crate::acts::{all_open, is_within_its_book};
 use crate::config::Config;
 use crate::config_file::{self, ConfigFault, Rules};
+use crate::easing::Said;
 use crate::office::{Office, Revision, Revisions};
 use crate::ports::{Clock, PortError};
 use crate::schedule::history::dated;
@@ -67,7 +68,7 @@ impl<S, C> fmt::Debug for ConfigSource<S, C> {
 pub struct Look {
     /// The configuration in force.
     pub config: Arc<Config>,
-    /// How often the holds have changed since this process first looked. Whoever finds the same count
+    /// How often the holds, or how far they are eased, have changed since this process first looked. Whoever finds the same count
     /// as before has missed nothing: not even a hold that was placed and lifted meanwhile.
     pub changes_of_holds: u64,
 }
@@ -139,13 +140,14 @@ impl<S: Office + Revisions, C: Clock> ConfigSource<S, C> {
             },
         };
         let believed = open.iter().filter(|order| is_within_its_book(order));
-        let (holds, resumed) = config.said_by(believed);
-        let known = before.map(|before| &before.look);
-        let is_change = known.is_some_and(|known| known.config.holds != holds);
-        let changes_of_holds = known.map_or(0, |known| known.changes_of_holds) + u64::from(is_change);
-        let config = match config.holds == holds && config.resumed == resumed {
+        let Said { holds, eased, resumed } = Said::by(believed, &config);
+        let known = before.map(|before| &before.look.config);
+        let is_change = known.is_some_and(|known| known.holds != holds || known.eased != eased);
+        let changes_of_holds = before.map_or(0, |before| before.look.changes_of_holds) + u64::from(is_change);
+        let is_same = config.holds == holds && config.eased == eased && config.resumed == resumed;
+        let config = match is_same {
             true => config,
-            false => Arc::new(Config { holds, resumed, ..Config::clone(&config) }),
+            false => Arc::new(Config { holds, eased, resumed, ..Config::clone(&config) }),
         };
         Ok((number, Look { config, changes_of_holds }))
     }

@@ -124,7 +124,7 @@ impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
         let placed = Signed { by: AUTOMATION.to_owned(), at: suspension.since, why };
         let owner = config.destinations.get(name).and_then(|destination| destination.owner.as_deref());
         let details = json!({ "rule": rule, "cause": cause, "failures": failures, "owner": owner });
-        let hold = Hold { rule, placed: placed.clone(), lifted: None };
+        let hold = Hold { rule, placed: placed.clone(), eased: None, lifted: None };
         let change = Order::place(id.clone(), book.clone(), OrderBody::Hold(hold));
         let draft = Draft {
             book: book.clone(),

@@ -15,7 +15,6 @@ pub(super) const SHORTEST_TIMEOUT: DurationMs = DurationMs::from_ms(100);
 pub(super) const LONGEST_TIMEOUT: DurationMs = DurationMs::from_secs(60);
 pub(super) const TIMEOUT_RULE: &str = "from 100ms to 60s";
 
-pub(super) const MOST_CONCURRENCY: u32 = 1000;
 pub(super) const CONCURRENCY_RULE: &str = "from 1 to 1000";
 
 pub(super) const MOST_HEADERS: usize = 16;

@@ -12,8 +12,8 @@ use waybill_domain::static_header::{StaticHeader, StaticHeaderName};
 use waybill_domain::time::DurationMs;
 
 use super::destination_keys::{
-    AMBIGUOUS_RULE, CONCURRENCY_RULE, HEADERS_RULE, LONGEST_TIMEOUT, MOST_CONCURRENCY, MOST_HEADERS,
-    OWNER_RULE, SECRETS_RULE, SHORTEST_TIMEOUT, STATUSES_RULE, TABLE, TENANTS_RULE, TIMEOUT_RULE,
+    AMBIGUOUS_RULE, CONCURRENCY_RULE, HEADERS_RULE, LONGEST_TIMEOUT, MOST_HEADERS, OWNER_RULE, SECRETS_RULE,
+    SHORTEST_TIMEOUT, STATUSES_RULE, TABLE, TENANTS_RULE, TIMEOUT_RULE,
 };
 use super::files::Files;
 use super::policies::{self, DEFAULT, Policies};
@@ -211,7 +211,7 @@ fn fits(section: &Section<'_, '_>, timeout: DurationMs, runs: DurationMs) -> boo
 
 fn concurrency(entry: &Entry<'_, '_>) -> Option<u32> {
     let read = entry.as_u32()?;
-    if !(1..=MOST_CONCURRENCY).contains(&read) {
+    if !(1..=Budget::MOST_CONCURRENCY).contains(&read) {
         entry.refuse(format!("is {read}"), CONCURRENCY_RULE);
         return None;
     }

@@ -168,6 +168,7 @@ fn read(root: &Section<'_, '_>, revision: &str, rules: Rules) -> Option<Config> 
         applied_at: None,
         system,
         holds: Vec::new(),
+        eased: BTreeMap::new(),
         resumed: Vec::new(),
     })
 }

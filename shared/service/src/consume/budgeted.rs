@@ -29,7 +29,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
     /// has set out before the first arrives.
     pub(super) async fn approach(&self, config: &Config, wakeup: &WakeUp) -> Option<Approach> {
         let destination = config.destination(&wakeup.facts.destination, &wakeup.facts.tenant)?;
-        destination.budget.as_ref()?;
+        config.budget_of(destination)?;
         let approach = self.ports.desk.counter(&destination.name).approach();
         let mut is_second = false;
         poll_fn(|context| {

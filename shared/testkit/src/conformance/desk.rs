@@ -45,7 +45,7 @@ pub fn new_hold(tenant: &str, at: u64) -> OrderChange {
 
 /// A hold by this rule, in force.
 pub fn hold(rule: HoldRule, at: u64) -> OrderBody {
-    OrderBody::Hold(Hold { rule, placed: signed(at), lifted: None })
+    OrderBody::Hold(Hold { rule, placed: signed(at), eased: None, lifted: None })
 }
 
 /// A hold that keeps back one version of a class of payloads.

@@ -170,6 +170,7 @@ fn config(destinations: Vec<Destination>) -> Config {
         system: System::default(),
         operators: BTreeMap::new(),
         holds: Vec::new(),
+        eased: BTreeMap::new(),
         resumed: Vec::new(),
     }
 }
