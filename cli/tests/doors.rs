@@ -6,7 +6,7 @@ mod support;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use support::{Home, http};
+use support::{Home, http, text};
 
 const ROWS: &str = include_str!("../../tests/vectors/doors.json");
 const CONFIG: &str = include_str!("../../tests/vectors/doors.toml");
@@ -17,12 +17,13 @@ const FIELDS: [&str; 3] = ["www-authenticate", "allow", "retry-after"];
 fn sent(row: &Value) -> Vec<u8> {
     let body = match row["body"].as_str() {
         Some(text) => text.as_bytes().to_vec(),
-        None => STANDARD.decode(row["body_base64"].as_str().unwrap()).unwrap(),
+        None => STANDARD.decode(text(row, "body_base64")).expect("a row in base64"),
     };
-    let (method, path) = (row["method"].as_str().unwrap(), row["path"].as_str().unwrap());
+    let (method, path) = (text(row, "method"), text(row, "path"));
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
-    for (name, value) in row["headers"].as_object().unwrap() {
-        head.push_str(&format!("{name}: {}\r\n", value.as_str().unwrap()));
+    let headers = row["headers"].as_object().expect("a row with headers");
+    for name in headers.keys() {
+        head.push_str(&format!("{name}: {}\r\n", text(&row["headers"], name)));
     }
     head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
     [head.into_bytes(), body].concat()
