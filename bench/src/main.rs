@@ -15,10 +15,12 @@ mod redrive;
 mod report;
 mod serve;
 mod span;
+mod tarpit;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: waybill-bench reconciler|redrive|serve|peer (make bench runs them all)";
+const USAGE: &str =
+    "usage: waybill-bench reconciler|redrive|serve|peer|tarpit (make bench runs the first three)";
 
 fn main() -> ExitCode {
     let Some(what) = std::env::args().nth(1) else {
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         "redrive" => runtime.block_on(redrive::measure()),
         "peer" => runtime.block_on(peer::measure()),
         "serve" => runtime.block_on(load::measure()),
+        "tarpit" => runtime.block_on(tarpit::measure()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
