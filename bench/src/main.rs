@@ -16,10 +16,12 @@ mod redrive;
 mod report;
 mod serve;
 mod span;
+mod tarpit;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: waybill-bench reconciler|redrive|serve|capacity|peer (make bench runs them all)";
+const USAGE: &str =
+    "usage: waybill-bench reconciler|redrive|serve|capacity|peer|tarpit (make bench runs all but the last)";
 
 fn main() -> ExitCode {
     let Some(what) = std::env::args().nth(1) else {
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         "capacity" => runtime.block_on(capacity::measure()),
         "peer" => runtime.block_on(peer::measure()),
         "serve" => runtime.block_on(load::measure()),
+        "tarpit" => runtime.block_on(tarpit::measure()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

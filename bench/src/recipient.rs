@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub(crate) struct Recipient {
 struct Log {
     service_time: Duration,
     status: AtomicU16,
+    at_once: AtomicUsize,
+    most_at_once: AtomicUsize,
     taken: Mutex<Vec<Taken>>,
 }
 
@@ -41,7 +43,9 @@ impl Recipient {
     pub(crate) async fn start(service_time: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let log = Log { service_time, status: AtomicU16::new(204), taken: Mutex::default() };
+        let (at_once, most_at_once) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let status = AtomicU16::new(204);
+        let log = Log { service_time, status, at_once, most_at_once, taken: Mutex::default() };
         let log = Arc::new(log);
         let accepting = Mutex::new(tokio::spawn(accept(listener, log.clone())));
         Self { url: format!("http://{address}/hooks"), address, log, accepting }
@@ -67,6 +71,11 @@ impl Recipient {
     /// How many requests it has answered.
     pub(crate) fn count(&self) -> usize {
         self.log.taken().len()
+    }
+
+    /// How many requests it has had to do with at once at most, whether or not their senders waited.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.log.most_at_once.load(Ordering::SeqCst)
     }
 
     /// All that it has answered after the first `seen`, in order.
@@ -96,7 +105,7 @@ async fn serve(stream: TcpStream, log: Arc<Log>) {
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn take(request: Request<Incoming>, log: &Log) -> Response<Empty<Bytes>> {
+async fn take(request: Request<Incoming>, log: &Arc<Log>) -> Response<Empty<Bytes>> {
     let event_id = request.headers().get("waybill-event-id").and_then(|value| value.to_str().ok());
     let event_id = event_id.unwrap_or_default().to_owned();
     let mut answer = Response::new(Empty::new());
@@ -104,9 +113,20 @@ async fn take(request: Request<Incoming>, log: &Log) -> Response<Empty<Bytes>> {
         *answer.status_mut() = StatusCode::BAD_REQUEST;
         return answer;
     }
-    tokio::time::sleep(log.service_time).await;
+    work(log.clone()).await;
     let status = log.status.load(Ordering::SeqCst);
     *answer.status_mut() = StatusCode::from_u16(status).expect("a status");
     log.taken().push(Taken { event_id, answered: Instant::now() });
     answer
+}
+
+/// What it does for a request. It goes on to the end, even where the sender has hung up.
+async fn work(log: Arc<Log>) {
+    let at_once = log.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+    log.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+    let working = tokio::spawn(async move {
+        tokio::time::sleep(log.service_time).await;
+        log.at_once.fetch_sub(1, Ordering::SeqCst);
+    });
+    working.await.expect("to wait cannot fail");
 }

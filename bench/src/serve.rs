@@ -22,21 +22,15 @@ impl Serve {
     /// Starts it under `config`, whose secrets are `env:BENCH_SECRET`.
     pub(crate) fn start(config: &str) -> Self {
         let folder = machine::scratch();
-        let file = folder.path().join("waybill.toml");
-        std::fs::write(&file, config).expect("the configuration is written");
-        let log = std::fs::File::create(folder.path().join("serve.log")).expect("a log");
-        let mut command = waybill();
-        command.args(["--output", "json", "serve", "--listen", "127.0.0.1:0", "--allow-local", "--config"]);
-        command.arg(&file).arg("--data").arg(folder.path().join("waybill.db"));
-        command.stdout(Stdio::piped()).stderr(log);
-        let mut child = command.spawn().expect("waybill lies beside this program: make bench builds it");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("it is piped");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
-        let facts: Value = serde_json::from_str(&line).expect("it says it in JSON");
-        let url = facts["listening"].as_str().expect("where it listens");
-        let address = url.trim_start_matches("http://").parse().expect("an address");
+        std::fs::write(folder.path().join("waybill.toml"), config).expect("the configuration is written");
+        let (child, address) = launch(&folder);
         Self { child, folder, address }
+    }
+
+    /// Kills it, as a machine that fails does, and starts it anew on the same file.
+    pub(crate) fn kill_and_start(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).expect("it can be killed");
+        (self.child, self.address) = launch(&self.folder);
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -70,6 +64,27 @@ impl Drop for Serve {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Starts it in its folder; where it listens is for the system to choose.
+fn launch(folder: &tempfile::TempDir) -> (Child, SocketAddr) {
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.path().join("serve.log"))
+        .expect("a log");
+    let mut command = waybill();
+    command.args(["--output", "json", "serve", "--listen", "127.0.0.1:0", "--allow-local", "--config"]);
+    command.arg(folder.path().join("waybill.toml")).arg("--data").arg(folder.path().join("waybill.db"));
+    command.stdout(Stdio::piped()).stderr(log);
+    let mut child = command.spawn().expect("waybill lies beside this program: make bench builds it");
+    let mut line = String::new();
+    let out = child.stdout.take().expect("it is piped");
+    BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+    let facts: Value = serde_json::from_str(&line).expect("it says it in JSON");
+    let url = facts["listening"].as_str().expect("where it listens");
+    let address = url.trim_start_matches("http://").parse().expect("an address");
+    (child, address)
 }
 
 fn waybill() -> Command {

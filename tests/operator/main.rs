@@ -22,6 +22,7 @@ mod slots;
 mod suspended;
 mod suspension_crashes;
 mod suspension_ends;
+mod suspension_relapses;
 mod suspensions;
 mod schedules;
 mod sweep;

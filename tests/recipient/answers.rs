@@ -166,7 +166,7 @@ async fn c59_compression_is_not_asked_for_and_not_undone() {
 }
 
 /// Resident memory of this process, in KiB. Under `cargo nextest` the test has it for itself.
-fn resident_kib() -> u64 {
+pub(crate) fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0)

@@ -20,3 +20,4 @@ mod static_headers;
 mod traces;
 mod probe;
 mod guide;
+mod zoo;

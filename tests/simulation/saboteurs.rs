@@ -93,7 +93,11 @@ fn a_slot_that_is_not_given_back_is_noticed() {
 
 #[test]
 fn a_budget_that_is_not_compared_is_noticed() {
-    assert_noticed(Sabotage::Drops(Clause::UsageRevision), 2_000, &["whose budget is", "keeps a slot", "the suspension"]);
+    assert_noticed(
+        Sabotage::Drops(Clause::UsageRevision),
+        2_000,
+        &["whose budget is", "keeps a slot", "the suspension"],
+    );
 }
 
 #[test]

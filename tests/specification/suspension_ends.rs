@@ -76,13 +76,25 @@ fn a_relapse_before_its_end_is_entered_is_the_same_suspension() {
     health.hear(&rules, &Book::Across, &told("a", Gone, 0), at(0));
     let id = health.to_enter().unwrap().id.clone();
     health.hear(&rules, &Book::Across, &told("b", Took, 1), at(2));
-    assert!(health.suspension().is_none() && health.to_enter().is_some(), "its end is to be entered");
+    let lifted = health.to_enter().unwrap().clone();
+    assert!(health.suspension().is_none(), "its end is to be entered");
     health.hear(&rules, &Book::Across, &told("c", Gone, 3), at(4));
     let again = health.suspension().unwrap().clone();
     assert_eq!((&again.id, again.since, again.probes), (&id, at(4), 0));
+    assert!(!health.forget(&lifted), "what was seen of it is over, and it goes on");
+    assert_eq!(health.suspension(), Some(&again));
+    let mut renamed = health.clone();
+    renamed.rename(&lifted);
+    assert_eq!(renamed, health, "nor is it renamed for what it was");
+    renamed.rename(&again);
+    assert_ne!(renamed.suspension().unwrap().id, id, "its order was lifted before it began");
+    let mut by_another = health.clone();
+    by_another.rename(&again);
+    assert_eq!(by_another, renamed, "everybody gives it the same name");
     health.hear(&rules, &Book::Across, &told("d", Took, 5), at(6));
-    health.forget(&id);
-    assert!(health.is_empty());
+    let lifted = health.to_enter().unwrap().clone();
+    assert!(health.forget(&lifted) && health.is_empty());
+    assert!(health.forget(&lifted), "somebody else was quicker");
     health.hear(&rules, &Book::Across, &told("e", Gone, 7), at(8));
     assert_ne!(health.suspension().unwrap().id, id, "another one");
     check(

@@ -75,8 +75,8 @@ pub(crate) fn check(what: &str, rules: SuspendRules, steps: &[Step]) {
             }
             Choose(name, seconds) => health.choose_probe(&delivery(name), at(seconds)),
             Forget => {
-                let id = health.to_enter().expect("a suspension").id.clone();
-                health.forget(&id);
+                let seen = health.to_enter().expect("a suspension").clone();
+                assert!(health.forget(&seen), "{what}");
             }
         }
     }

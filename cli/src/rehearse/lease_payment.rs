@@ -1,13 +1,14 @@
 //! `lease-payment`: a recorded payment reaches the tenant's accounting system, through an outage,
 //! a lost answer and a rate limit, with one effect; and one that is never taken ends as a dead letter.
-//! Then the [`recovery`]: what an operator does about dead letters.
+//! Then the [`recovery`]: what an operator does about dead letters. And the [`doubt`]: what becomes of
+//! payments whose answers are lost.
 
 use waybill_domain::delivery::State;
 use waybill_testkit::server::script::{Answer, Script};
 
 use super::promises::{effects, ends_as, promise};
 use super::stage::{NEVER, Stage};
-use super::{Rehearsal, recovery};
+use super::{Rehearsal, doubt, recovery};
 use crate::exit::Failure;
 
 const PAYMENT: &str = include_str!("../../../examples/lease-payment/event.json");
@@ -26,13 +27,18 @@ fn answer(attempt: &str) -> Answer {
 
 /// Runs it.
 pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
-    let script = Script::decided_by(|request| {
-        let is_payment = request.body.windows(8).any(|part| part == b"pay_7319");
-        match request.header("waybill-attempt") {
-            Some(attempt) if is_payment => answer(attempt),
-            _ => recovery::answer(request).unwrap_or(Answer::with_body(500, &[], "ledger closed\n")),
-        }
-    });
+    let books = doubt::Books::default();
+    let asked = books.clone();
+    let script =
+        Script::decided_by(move |request| {
+            let is_payment = request.body.windows(8).any(|part| part == b"pay_7319");
+            match request.header("waybill-attempt") {
+                Some(attempt) if is_payment => answer(attempt),
+                _ => recovery::answer(request)
+                    .or_else(|| asked.answer(request))
+                    .unwrap_or(Answer::with_body(500, &[], "ledger closed\n")),
+            }
+        });
     let mut stage = Stage::set("2026-08-09T09:00:00Z", "acme-accounting", script, rehearsal).await?;
 
     rehearsal.voice.scene(
@@ -77,5 +83,6 @@ pub(crate) async fn run(rehearsal: &mut Rehearsal) -> Result<(), Failure> {
     let told = dead.iter().filter(|body| body.contains(record.delivery.id.as_str())).count();
     rehearsal.keep(promise("evt_pay_7320", "one message in the dead-letter queue", 1, told));
     rehearsal.conclude(&stage, &record, &attempts).await?;
-    recovery::recover(rehearsal, &mut stage).await
+    recovery::recover(rehearsal, &mut stage).await?;
+    doubt::doubted(rehearsal, &mut stage, &books).await
 }

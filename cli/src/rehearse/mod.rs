@@ -5,9 +5,11 @@
 mod aws;
 mod backing;
 mod clock;
+mod doubt;
 mod lease_payment;
 mod narrated;
 mod nightly_reconciliation;
+mod operated;
 mod promises;
 mod recovery;
 mod renewal_reminder;

@@ -4,39 +4,32 @@
 //!
 //! The commands' own use cases are called, and carried out as the reconciler does it.
 
-use std::sync::Arc;
-
-use waybill_domain::address::{Locality, RecipientUrl};
 use waybill_domain::audit::Verification;
 use waybill_domain::delivery::State;
-use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
-use waybill_domain::identity::{DestinationName, TenantId};
-use waybill_domain::order::{Order, OrderBody};
+use waybill_domain::identity::TenantId;
 use waybill_domain::outcome::FailureClass;
-use waybill_domain::redrive::{Fate, ReleaseRate, Reviews, Run, Selection};
+use waybill_domain::redrive::{Fate, Selection};
 use waybill_domain::time::DurationMs;
-use waybill_service::acts::{ActError, Desk, all_open};
 use waybill_service::office::Office as _;
 use waybill_service::ports::Clock as _;
 use waybill_service::publish::Published;
-use waybill_service::redrive::orders::Start;
-use waybill_service::redrive::plan::{Plan, Wish, plan};
-use waybill_service::redrive::release::{AHEAD, Releaser};
-use waybill_testkit::dice::SeededDice;
 use waybill_testkit::server::Received;
 use waybill_testkit::server::script::Answer;
 
 use super::Rehearsal;
-use super::backing::Store;
-use super::clock::StoryClock;
+use super::operated::{
+    OPERATOR, acted, carried_out, desk, move_to, of_acme, planned, round, run_of, started, tell, under_holds,
+};
 use super::promises::{effects, ends_as, promise};
 use super::stage::Stage;
 use crate::exit::Failure;
 
-const ACCOUNTING: &str = "acme-accounting";
+pub(super) const ACCOUNTING: &str = "acme-accounting";
 const NOTICES: &str = "player-notices";
-const OPERATOR: &str = "maria";
+
+/// Why maria redrives.
+const MOVED: &str = "the accounting system moved";
 
 /// Where the accounting system takes payments, once somebody has told Waybill.
 pub(super) const CORRECTED: &str = "/hooks/2026";
@@ -62,7 +55,8 @@ pub(super) fn answer(request: &Received) -> Option<Answer> {
     }
 }
 
-fn payment(number: u32) -> String {
+/// An event of such a payment.
+pub(super) fn payment(number: u32) -> String {
     format!(
         r#"{{"event_id": "evt_pay_{number}", "tenant": "acme", "type": "lease.payment_recorded", "destination": "{ACCOUNTING}", "scope": "prop_204", "payload": {{"paymentId": "pay_{number}", "amountCents": 125000, "currency": "USD"}}}}"#
     )
@@ -117,7 +111,7 @@ async fn corrected_sampled_released(
     rehearsal.keep(promise("redrive", "releasable once it was corrected: 3", 3, plan.releasable()));
 
     rehearsal.voice.scene("A sample of one goes first.");
-    let run = started(stage, &plan, "1/s", Some(1)).await?;
+    let run = started(stage, &plan, "1/s", Some(1), MOVED).await?;
     round(stage).await?;
     stage.work_until_quiet().await?;
     round(stage).await?;
@@ -159,7 +153,7 @@ async fn refused_for_good(rehearsal: &mut Rehearsal, stage: &mut Stage) -> Resul
     let selection = Selection { deliveries: vec![published.delivery_id.clone()], ..of_acme()? };
     let plan = planned(stage, selection).await?;
     tell(rehearsal, &plan);
-    let run = started(stage, &plan, "1/s", None).await?;
+    let run = started(stage, &plan, "1/s", None, MOVED).await?;
     carried_out(stage, &run).await?;
 
     let (record, attempts) = stage.found(&published).await?;
@@ -186,7 +180,7 @@ async fn stopped_while_others_go_on(
     stage.work_until_quiet().await?;
     move_to(stage, ACCOUNTING, MOVED_AGAIN)?;
     let plan = planned(stage, rejected()).await?;
-    let run = started(stage, &plan, "6/m", None).await?;
+    let run = started(stage, &plan, "6/m", None, MOVED).await?;
     round(stage).await?;
     if let Some(message) = stage.next_message().await? {
         stage.work(&message).await?;
@@ -248,102 +242,12 @@ async fn audited(rehearsal: &mut Rehearsal, stage: &Stage) -> Result<(), Failure
     Ok(())
 }
 
-fn desk(stage: &Stage) -> Desk<'_, Store, StoryClock, SeededDice> {
-    Desk { office: &stage.store, clock: &stage.clock, dice: &stage.ports.dice }
-}
-
-/// What the reconciler does in a minute, under the holds that stand.
-async fn round(stage: &mut Stage) -> Result<(), Failure> {
-    under_holds(stage).await?;
-    let (ledger, queue) = (&stage.ports.ledger, &stage.ports.queue);
-    let releaser = Releaser { ledger, queue, desk: desk(stage), ahead: AHEAD };
-    for order in all_open(&stage.store).await? {
-        releaser.carry_out(&stage.config, &order, None).await?;
-    }
-    stage.reconcile().await
-}
-
-/// Rounds, a minute apart, until a run is finished.
-async fn carried_out(stage: &mut Stage, run: &Order) -> Result<(), Failure> {
-    for _ in 0..10 {
-        round(stage).await?;
-        stage.work_until_quiet().await?;
-        if run_of(stage, run).await?.is_finished() {
-            return Ok(());
-        }
-        stage.clock.skip_to(stage.clock.now().plus(DurationMs::from_secs(60)));
-    }
-    Err(Failure::failed(format!("the run {} does not end", run.id)))
-}
-
-/// As every process does within seconds: the holds in force are part of the configuration.
-async fn under_holds(stage: &mut Stage) -> Result<(), Failure> {
-    let open = all_open(&stage.store).await?;
-    stage.config = stage.config.clone().under(&open);
-    Ok(())
-}
-
-fn of_acme() -> Result<Selection, Failure> {
-    Ok(Selection { tenant: Some(TenantId::parse("acme")?), ..Selection::default() })
-}
-
 /// Refused for its credentials.
 fn rejected() -> Selection {
     let reason = DeadLetterReason::Permanent(FailureClass::AuthenticationRejected);
     Selection { tenant: TenantId::parse("acme").ok(), reason: Some(reason), ..Selection::default() }
 }
 
-async fn planned(stage: &Stage, selection: Selection) -> Result<Plan, Failure> {
-    // A plan means what ended before it.
-    stage.clock.skip_to(stage.clock.now().plus(DurationMs::from_secs(1)));
-    let run = desk(stage).new_id("rdr")?;
-    let wish = Wish { run, by: OPERATOR.to_owned(), selection, reviews: Reviews::default() };
-    Ok(plan(&stage.store, &stage.config, wish, stage.clock.now()).await?)
-}
-
-async fn started(stage: &Stage, plan: &Plan, rate: &str, sample: Option<u64>) -> Result<Order, Failure> {
-    let start = Start { rate: ReleaseRate::parse("rate", rate)?, sample, not_before: None };
-    let act = acted(desk(stage).start(plan, start, OPERATOR, "the accounting system moved").await)?;
-    Ok(act.order().clone())
-}
-
-async fn run_of(stage: &Stage, order: &Order) -> Result<Run, Failure> {
-    let stored = stage.store.order(&order.book, &order.id).await?;
-    match stored.map(|order| order.body) {
-        Some(OrderBody::Redrive(run)) => Ok(*run),
-        _ => Err(Failure::failed(format!("the run {} is lost", order.id))),
-    }
-}
-
-fn acted<T>(act: Result<T, ActError>) -> Result<T, Failure> {
-    act.map_err(|error| match error {
-        ActError::Port(error) => error.into(),
-        error => Failure::failed(error.to_string()),
-    })
-}
-
-fn move_to(stage: &mut Stage, destination: &str, path: &str) -> Result<(), Failure> {
-    let name = DestinationName::parse(destination)?;
-    let url = RecipientUrl::parse("url", &stage.recipient.server.url(path), Locality::AllowLocal)?;
-    if let Some(before) = stage.config.destinations.get(&name) {
-        let moved = Destination { url, ..Destination::clone(before) };
-        stage.config.destinations.insert(name, Arc::new(moved));
-    }
-    Ok(())
-}
-
 fn requests_of(stage: &Stage, payments: &[Published]) -> usize {
     payments.iter().map(|payment| stage.recipient.tally(payment.delivery_id.as_str()).requests).sum()
-}
-
-fn tell(rehearsal: &Rehearsal, plan: &Plan) {
-    for group in &plan.groups {
-        let fate = match group.fate {
-            Fate::Release => "release".to_owned(),
-            Fate::Expire => "expired: never sent".to_owned(),
-            Fate::Blocked(block) => format!("blocked ({}): {}", block.as_str(), block.remedy()),
-        };
-        let (count, destination, reason) = (group.count, &group.destination, group.reason);
-        rehearsal.voice.tell(format_args!("  {count} to {destination}, {reason}: {fate}"));
-    }
 }

@@ -83,9 +83,12 @@ const HOLD: DurationMs = DurationMs::from_secs(1);
 /// What an attempt may take beyond its timeout until everything about it is written down.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// How much of the bodies of requests is held at once: of callers that are known, and of strangers.
+/// How much of the bodies of requests is held at once: of callers that are known, and of strangers. Of these
+/// each has a little beside that, more than most webhooks are large: whoever sends large bodies that
+/// nobody signed keeps out large ones alone. With as many connections as there may be, 16 MiB more.
 const MOST_BYTES_OF_KNOWN: usize = 48 << 20;
 const MOST_BYTES_OF_STRANGERS: usize = 16 << 20;
+const BYTES_OF_EACH_STRANGER: usize = 32 << 10;
 
 /// Runs until told to stop.
 pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
@@ -136,7 +139,8 @@ pub(crate) async fn run(settings: Settings) -> Result<Exit, Failure> {
     let poller = poll::Poller::new(ports.clone(), source.clone(), settings.concurrency, patience.clone());
     let polling = tokio::spawn(poller.run(store.arrivals(), stop.clone()));
     let ticking = tokio::spawn(tick::run(ports, source.clone(), scrape.clone(), stop.clone()));
-    let rooms = Rooms { known: Room::of(MOST_BYTES_OF_KNOWN), strangers: Room::of(MOST_BYTES_OF_STRANGERS) };
+    let strangers = Room::of(MOST_BYTES_OF_STRANGERS).and_for_each(BYTES_OF_EACH_STRANGER);
+    let rooms = Rooms { known: Room::of(MOST_BYTES_OF_KNOWN), strangers };
     let health = health::Health::default();
     let door = ingest::Ingest { store, source, locality: settings.locality, rooms, scrape, health };
     let serving = tokio::spawn(listen::serve(door, listener, stop.clone()));

@@ -1,6 +1,8 @@
 //! Room for the bodies of all requests together, so that many large ones at once cost no more memory
 //! than there is. Those of strangers, whom only a signature over the whole body makes known, have room
-//! of their own: whoever has shown who they are is not kept out by them.
+//! of their own: whoever has shown who they are is not kept out by them. Nor are they by one another,
+//! as far as they are small: connections are bounded in number, so each has a little room of its own, and only
+//! what a body has beyond that is taken from the room that strangers share.
 //!
 //! Room is taken as bytes arrive and given back when the request ends. It is never waited for: who
 //! waits holds what the others wait for.
@@ -14,7 +16,10 @@ use waybill_service::refusal::{Code, Refusal};
 
 /// The room that there is, in bytes.
 #[derive(Clone)]
-pub(super) struct Room(Arc<Semaphore>);
+pub(super) struct Room {
+    shared: Arc<Semaphore>,
+    own: usize,
+}
 
 /// The rooms of a door.
 pub(super) struct Rooms {
@@ -34,25 +39,34 @@ impl Rooms {
 /// The room that one request has taken.
 pub(super) struct Taken {
     room: Room,
+    own: usize,
     held: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
-    /// Room for so many bytes.
+    /// Room for so many bytes, which all requests share.
     pub(super) fn of(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes)))
+        Self { shared: Arc::new(Semaphore::new(bytes)), own: 0 }
+    }
+
+    /// Beside it, so many bytes for each request alone: nobody else's request can keep them from it.
+    pub(super) fn and_for_each(self, bytes: usize) -> Self {
+        Self { own: bytes, ..self }
     }
 
     /// Nothing of it, to begin with.
     pub(super) fn none(&self) -> Taken {
-        Taken { room: self.clone(), held: None }
+        Taken { room: self.clone(), own: self.own, held: None }
     }
 }
 
 impl Taken {
     /// Takes room for so many bytes more, if there is any.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let more = u32::try_from(bytes).ok().and_then(|n| self.room.0.clone().try_acquire_many_owned(n).ok());
+        let own = bytes.min(self.own);
+        self.own -= own;
+        let shared = || self.room.shared.clone();
+        let more = u32::try_from(bytes - own).ok().and_then(|n| shared().try_acquire_many_owned(n).ok());
         match (more, &mut self.held) {
             (None, _) => Err(overloaded()),
             (Some(more), Some(held)) => {

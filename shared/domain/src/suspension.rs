@@ -224,14 +224,28 @@ impl Health {
     }
 
     /// Its order says that it is over, or its end is entered: nothing of it is kept. So is the row, for
-    /// whoever lifts it by hand has mended something.
-    pub fn forget(&mut self, id: &OrderId) {
-        if self.suspension.as_ref().is_some_and(|suspension| suspension.id == *id) {
-            let was_in_force = self.suspension().is_some();
-            self.suspension = None;
-            if was_in_force {
-                self.row = None;
-            }
+    /// whoever lifts it by hand has mended something. What was `seen` of it counts: `false` where a relapse
+    /// came since, and it goes on.
+    pub fn forget(&mut self, seen: &Suspension) -> bool {
+        let Some(kept) = self.suspension.as_ref().filter(|kept| kept.id == seen.id) else { return true };
+        if kept.since != seen.since {
+            return false;
+        }
+        let was_in_force = self.suspension().is_some();
+        self.suspension = None;
+        if was_in_force {
+            self.row = None;
+        }
+        true
+    }
+
+    /// Its order was lifted before it began: it is a relapse after that, and another suspension. Whoever finds
+    /// that out gives it the same name.
+    pub fn rename(&mut self, seen: &Suspension) {
+        let is_it = |kept: &&mut Box<Suspension>| kept.id == seen.id && kept.since == seen.since;
+        let Some(kept) = self.suspension.as_mut().filter(is_it) else { return };
+        if let Ok(id) = OrderId::parse(ulid("hld", seen.since, seen.id.as_str())) {
+            kept.id = id;
         }
     }
 

@@ -11,8 +11,9 @@ use serde_json::json;
 use waybill_domain::audit::{AUTOMATION, Act, Draft};
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::DestinationName;
-use waybill_domain::order::{Hold, Order, OrderBody, OrderId, Signed};
-use waybill_domain::suspension::{Cause, Suspension};
+use waybill_domain::order::{Hold, Order, OrderBody, Signed};
+use waybill_domain::suspension::{Cause, Health, Suspension};
+use waybill_domain::time::TimeMs;
 
 use crate::acts::{ActError, Desk};
 use crate::config::Config;
@@ -82,18 +83,23 @@ impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
             Standing::None => None,
             Standing::InForce(suspension) | Standing::Lifted(suspension) => Some(&suspension.id),
         };
+        let mut is_over = false;
         for order in shown.into_iter().filter(|order| Some(&order.id) != id) {
             self.lift(config, name, order, "nothing suspends it any more").await?;
+            is_over = true;
         }
         match standing {
-            Standing::None => Ok(false),
+            Standing::None => Ok(is_over),
             Standing::InForce(suspension) => {
                 let order = self.entered(config, name, &suspension).await?;
-                let is_lifted = !order.is_open();
-                if is_lifted {
-                    self.forget(name, &suspension.id).await?;
+                match lifted_at(&order) {
+                    None => Ok(false),
+                    Some(at) if at < suspension.since => {
+                        self.write(name, |health| health.rename(&suspension)).await?;
+                        Ok(false)
+                    }
+                    Some(_) => self.forget(name, &suspension).await,
                 }
-                Ok(is_lifted)
             }
             Standing::Lifted(suspension) => {
                 let order = self.entered(config, name, &suspension).await?;
@@ -101,8 +107,13 @@ impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
                     Some(_) => "a probe succeeded",
                     None => "its configuration suspends it no more",
                 };
+                // Before its order is lifted: a relapse goes on under the order of the last suspension, while
+                // the budget keeps that, and must find it open. Who dies in between leaves an order that the
+                // next round lifts.
+                if !self.forget(name, &suspension).await? {
+                    return Ok(false);
+                }
                 self.lift(config, name, &order, why).await?;
-                self.forget(name, &suspension.id).await?;
                 Ok(suspension.lifted_at.is_none())
             }
         }
@@ -160,23 +171,38 @@ impl<L: Ledger, O: Office, C: Clock, D: Dice> Suspensions<'_, L, O, C, D> {
         }
     }
 
-    /// Its end is entered: the budget keeps nothing of it.
-    async fn forget(&self, name: &DestinationName, id: &OrderId) -> PortResult<()> {
+    /// The budget keeps nothing of it. `false` where it has relapsed meanwhile, and goes on.
+    async fn forget(&self, name: &DestinationName, seen: &Suspension) -> PortResult<bool> {
+        self.write(name, |health| health.forget(seen)).await
+    }
+
+    /// Changes what the budget keeps, and answers what `change` answered when that landed.
+    async fn write<T>(
+        &self,
+        name: &DestinationName,
+        change: impl Fn(&mut Health) -> T + Send + Sync,
+    ) -> PortResult<T> {
         for _ in 0..MOST_WRITES {
             let kept = self.ledger.usage(name).await?;
             let mut usage = kept.usage.clone();
-            usage.health.forget(id);
-            if usage == kept.usage {
-                return Ok(());
-            }
-            if self.ledger.set_usage(name, kept.revision, &usage).await? == UsageSet::Landed {
-                return Ok(());
+            let answer = change(&mut usage.health);
+            if usage == kept.usage
+                || self.ledger.set_usage(name, kept.revision, &usage).await? == UsageSet::Landed
+            {
+                return Ok(answer);
             }
         }
         Err(PortError::AskLater {
             port: "ledger",
             cause: "the budget is being written by many at once".into(),
         })
+    }
+}
+
+fn lifted_at(order: &Order) -> Option<TimeMs> {
+    match &order.body {
+        OrderBody::Hold(hold) => hold.lifted.as_ref().map(|lifted| lifted.at),
+        _ => None,
     }
 }
 

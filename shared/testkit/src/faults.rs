@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 use waybill_domain::time::DurationMs;
 
 pub use actor::{Actor, Progress};
-use life::Life;
+use life::{Life, Moment};
 pub use staged::Staged;
 
 use crate::clock::VirtualClock;
@@ -185,7 +185,16 @@ impl Stage {
     /// Nobody drives it: every call goes through, and somebody else is quicker once, right before the
     /// first `call`.
     pub fn overtaken(call: Call, by: impl FnOnce() + Send + 'static) -> Self {
-        Self::living(Life { meanwhile: Some((call, Box::new(by))), ..Life::of(usize::MAX) })
+        Self::overtaken_at(Moment::Before(call), by)
+    }
+
+    /// The same, once so many calls were made.
+    pub fn overtaken_after(calls: usize, by: impl FnOnce() + Send + 'static) -> Self {
+        Self::overtaken_at(Moment::After(calls), by)
+    }
+
+    fn overtaken_at(moment: Moment, by: impl FnOnce() + Send + 'static) -> Self {
+        Self::living(Life { meanwhile: Some((moment, Box::new(by))), ..Life::of(usize::MAX) })
     }
 
     fn living(life: Life) -> Self {

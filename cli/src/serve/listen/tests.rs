@@ -31,6 +31,10 @@ event_type = \"lease.imported\"
 
 /// A door that has room for so many bytes of known callers and of strangers each, and its folder.
 async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
+    door_of(Rooms { known: Room::of(room), strangers: Room::of(room) }).await
+}
+
+async fn door_of(rooms: Rooms) -> (Arc<Ingest>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = waybill_embedded::EmbeddedStore::open(&folder.path().join("w.db"), SystemClock).unwrap();
     let rules = Rules::from(Locality::AllowLocal);
@@ -39,14 +43,8 @@ async fn door(room: usize) -> (Arc<Ingest>, tempfile::TempDir) {
     let source = Arc::new(Source::new(store.clone(), rules, SystemClock, LONGEST_HOLD));
     // Read before a caller comes: what is waited for is the caller, and nothing else.
     source.current().await.unwrap();
-    let door = Ingest {
-        store,
-        source,
-        locality: Locality::AllowLocal,
-        rooms: Rooms { known: Room::of(room), strangers: Room::of(room) },
-        scrape: Scrape::of_nothing(),
-        health: Health::default(),
-    };
+    let (locality, scrape) = (Locality::AllowLocal, Scrape::of_nothing());
+    let door = Ingest { store, source, locality, rooms, scrape, health: Health::default() };
     (Arc::new(door), folder)
 }
 
@@ -198,6 +196,35 @@ async fn strangers_take_no_room_of_those_that_are_known() {
             let said = String::from_utf8_lossy(&said[..got]);
             assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {said}");
         }
+    }
+}
+
+/// However many large bodies strangers send, the small ones of others find room; a large one does not.
+#[tokio::test(start_paused = true)]
+async fn large_bodies_of_strangers_keep_out_no_small_ones() {
+    let strangers = Room::of(1_000).and_for_each(50);
+    let (door, _folder) = door_of(Rooms { known: Room::of(0), strangers }).await;
+    let of_source = |length| head(length).replace("/v1/events", "/v1/sources/s");
+    let mut holding = Vec::new();
+    // All but the last byte of each: what they have beyond their own fills the room that they share.
+    for _ in 0..10 {
+        let mut stream = talk_at(door.clone());
+        stream.write_all(of_source(151).as_bytes()).await.unwrap();
+        stream.write_all(&[b' '; 150]).await.unwrap();
+        holding.push(stream);
+    }
+    // Until nothing is under way but that.
+    sleep(Duration::from_secs(1)).await;
+    // What there is room for is read, and cannot be verified, as the source has no secret here.
+    let (read, refused) = ("unavailable", "overloaded");
+    for (length, code) in [(50, read), (51, refused), (151, refused), (50, read)] {
+        let mut stream = talk_at(door.clone());
+        stream.write_all(of_source(length).as_bytes()).await.unwrap();
+        stream.write_all(&vec![b' '; length]).await.unwrap();
+        let mut said = vec![0; 4096];
+        let got = stream.read(&mut said).await.unwrap();
+        let said = String::from_utf8_lossy(&said[..got]);
+        assert!(said.contains(&format!("\"code\":\"{code}\"")), "{length}: {said}");
     }
 }
 

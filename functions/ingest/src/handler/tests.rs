@@ -9,6 +9,7 @@ use waybill_testkit::memory::{MemoryLedger, MemoryQueue, QueueRules};
 
 use super::*;
 
+mod doors;
 mod seeds;
 mod sources;
 mod traces;

@@ -13,7 +13,16 @@ type Meanwhile = Box<dyn FnOnce() + Send>;
 pub(super) struct Life {
     pub(super) left: usize,
     pub(super) pace: Option<(VirtualClock, DurationMs)>,
-    pub(super) meanwhile: Option<(Call, Meanwhile)>,
+    pub(super) meanwhile: Option<(Moment, Meanwhile)>,
+}
+
+/// When somebody else does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Right before the first call of this kind.
+    Before(Call),
+    /// After so many calls.
+    After(usize),
 }
 
 impl fmt::Debug for Life {
@@ -39,9 +48,14 @@ impl Life {
         Order::Go
     }
 
-    /// What is done right before this call, if it is the one.
+    /// What is done right before this call, which was counted already, if it is the one.
     pub(super) fn overtaken_at(&mut self, call: Call) -> Option<Meanwhile> {
-        let (_, meanwhile) = self.meanwhile.take_if(|(at, _)| *at == call)?;
+        let made = usize::MAX - self.left - 1;
+        let is_now = |moment: Moment| match moment {
+            Moment::Before(one) => one == call,
+            Moment::After(calls) => calls == made,
+        };
+        let (_, meanwhile) = self.meanwhile.take_if(|(moment, _)| is_now(*moment))?;
         Some(meanwhile)
     }
 }
