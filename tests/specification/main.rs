@@ -10,6 +10,7 @@ mod capacity;
 mod deadlines;
 mod destinations;
 mod easing;
+mod edges;
 mod envelopes;
 mod headers;
 mod look_ups;

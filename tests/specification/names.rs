@@ -1,9 +1,12 @@
 //! Names that stand in ledgers, metrics, logs and answers: whoever changes one breaks what others have kept.
 
+use waybill_domain::admit::{Left, Suppressed};
+use waybill_domain::attempt::{Delay, NotSent, Phase, Witness};
 use waybill_domain::delivery::{Delivery, State};
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::outcome::{Applied, FailureClass};
+use waybill_domain::time::DurationMs;
 use waybill_domain::trace::TraceContext;
 
 use crate::build;
@@ -25,6 +28,53 @@ fn states_and_reasons_are_called_as_the_design_calls_them() {
         &HoldReason::ALL,
         HoldReason::as_str,
         &["paused", "quarantine", "gate", "suspended", "run_stopped", "budget"],
+    );
+}
+
+#[test]
+fn what_an_attempt_came_to_is_called_as_it_ever_was() {
+    use Phase as P;
+    check(
+        &[P::Prepare, P::Resolve, P::Connect, P::Tls, P::Request, P::Answer, P::LookUp],
+        Phase::as_str,
+        &["prepare", "resolve", "connect", "tls", "request", "answer", "look_up"],
+    );
+    assert_eq!(P::LookUp.to_string(), "look_up");
+    check(&[Witness::Worker, Witness::Finder], Witness::as_str, &["worker", "finder"]);
+    check(
+        &[NotSent::LeaseTooShort, NotSent::DeadlinePassed, NotSent::NoResources],
+        NotSent::as_str,
+        &["lease_too_short", "deadline_passed", "no_resources"],
+    );
+}
+
+#[test]
+fn what_is_logged_of_a_message_is_called_as_it_ever_was() {
+    use Suppressed as S;
+    let suppressed = [S::Final, S::DeadLettered, S::Claimed, S::Superseded, S::Held];
+    let names = ["final", "dead_lettered", "claim lost", "superseded", "held"];
+    assert_eq!(suppressed.map(S::as_str), names);
+    assert_eq!(
+        [Left::OwnClaim { until: build::T0 }, Left::TimeShort].map(Left::as_str),
+        ["own_claim", "time_short"]
+    );
+}
+
+#[test]
+fn a_delay_is_told_with_its_parts() {
+    let delay = Delay {
+        chosen: build::secs(61),
+        jittered: DurationMs::from_ms(1500),
+        ceiling: build::secs(4),
+        retry_after: None,
+        moved_before_limit: false,
+    };
+    assert_eq!(delay.to_string(), "1m01s: jitter drew 1.5s of at most 4s");
+    let asked = Delay { retry_after: Some(build::secs(60)), moved_before_limit: true, ..delay };
+    assert_eq!(
+        asked.to_string(),
+        "1m01s: the recipient asked for 1m00s, and jitter drew 1.5s of at most 4s, moved back so that a last \
+         attempt fits before the limit"
     );
 }
 
