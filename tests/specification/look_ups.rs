@@ -1,12 +1,12 @@
 //! The status look-up: where it is asked, when it is owed, and what its answer means.
 
 use waybill_domain::address::Locality;
-use waybill_domain::attempt::Phase;
+use waybill_domain::attempt::{NotSent, Phase, Sending};
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::Disposition;
 use waybill_domain::identity::{AttemptNumber, DeliveryId, EventId};
-use waybill_domain::look_up::{StatusUrl, is_owed, judge};
+use waybill_domain::look_up::{Finding, StatusUrl, is_owed, judge};
 use waybill_domain::outcome::{Applied, Outcome, Seen, StatusOverrides, Verdict, classify};
 use waybill_domain::settle::{settle, settle_late};
 
@@ -14,6 +14,22 @@ use crate::build::{T0, at, by, claimed, delivery, destination, pending, report, 
 
 fn template(text: &str) -> Result<StatusUrl, String> {
     StatusUrl::parse("status_url", text, Locality::PublicOnly).map_err(|invalid| invalid.fault)
+}
+
+#[test]
+fn of_a_status_url_a_log_sees_the_origin_alone() {
+    let url = template("https://pay.example.com:8443/{event_id}?key=1").unwrap();
+    assert_eq!(url.origin(), "https://pay.example.com:8443");
+    assert_eq!(url.to_string(), "https://pay.example.com:8443/{event_id}?key=1");
+}
+
+#[test]
+fn only_what_the_recipient_knows_nothing_of_is_sent() {
+    let report = report(Seen::Status(200), None, T0);
+    assert_eq!(Finding::NotApplied.instead_of_sending(), None);
+    assert_eq!(Finding::Settles(report.clone()).instead_of_sending(), Some(Sending::Attempted(report)));
+    let too_late = NotSent::DeadlinePassed;
+    assert_eq!(Finding::NotAsked(too_late).instead_of_sending(), Some(Sending::NotSent(too_late)));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod envelopes;
 mod headers;
 mod look_ups;
 mod names;
+mod repairs;
 mod schedules;
 mod signatures;
 mod sources;
