@@ -13,6 +13,7 @@ mod easing;
 mod edges;
 mod envelopes;
 mod headers;
+mod holds;
 mod look_ups;
 mod names;
 mod repairs;
