@@ -20,6 +20,7 @@ mod publishing;
 mod schedules;
 mod schemas;
 mod site;
+mod shed;
 mod slots;
 mod timing;
 mod world;

@@ -177,12 +177,16 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             Admission::Hold(reason) => {
                 let by = writer();
                 let change = legal(record.hold(&by, Held { reason, since: scene.now }))?;
-                self.conclude(config, record, change, &by).await
+                let round = self.conclude(config, record, change, &by).await?;
+                self.withdraw(errand, destination, record).await;
+                Ok(round)
             }
             Admission::End(ending) => {
                 let by = writer();
                 let change = legal(record.end(&by, ending, &terms.look))?;
-                self.conclude(config, record, change, &by).await
+                let round = self.conclude(config, record, change, &by).await?;
+                self.withdraw(errand, destination, record).await;
+                Ok(round)
             }
             Admission::SettleInterrupted => {
                 let by = writer();

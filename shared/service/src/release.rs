@@ -11,7 +11,7 @@ mod held;
 use std::sync::Arc;
 
 use waybill_domain::budget::{Answer, Budget, Usage, Wanted};
-use waybill_domain::delivery::{Claim, Record};
+use waybill_domain::delivery::{Claim, Delivery, Record};
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::WriteToken;
 use waybill_domain::suspension::{CHOSEN_AHEAD, Health, Heard, SuspendRules};
@@ -168,6 +168,24 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let turn = counter.turn.lock().await;
         counter.forget();
         let going = self.write_usage(&counter, bid, Look::USUAL, std::slice::from_ref(held)).await?;
+        drop(turn);
+        self.let_go(bid.config, going, &mut TickReport::default()).await;
+        Ok(())
+    }
+
+    /// Gives back what was reserved for a delivery that does not go after all, and looks for the next: nobody
+    /// else would before the reservation lapses.
+    pub(crate) async fn withdraw(&self, desk: &Desk, bid: Bid<'_>, record: &Record) -> PortResult<()> {
+        let Delivery { id, destination, .. } = &record.delivery;
+        // Read, for another process may have reserved it. An unbounded destination reserves nothing.
+        if bid.budget.is_unbounded() || !self.ledger.usage(destination).await?.usage.is_reserved(id) {
+            return Ok(());
+        }
+        let counter = desk.counter(destination);
+        let turn = counter.turn.lock().await;
+        self.give_up(&[record]).await?;
+        counter.forget();
+        let going = self.write_usage(&counter, bid, Look::USUAL, &[]).await?;
         drop(turn);
         self.let_go(bid.config, going, &mut TickReport::default()).await;
         Ok(())

@@ -109,6 +109,27 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         Ok(Round::Done(Verdict::Acknowledge))
     }
 
+    /// It does not go after all: what was reserved for it goes to the next. If that fails, it lapses.
+    pub(super) async fn withdraw(
+        &self,
+        errand: Errand<'_>,
+        destination: Option<&Arc<Destination>>,
+        record: &Record,
+    ) {
+        let Some(bid) = destination.and_then(|destination| Bid::of(errand.config, destination)) else {
+            return;
+        };
+        // It asks for no slot: whoever holds the turn and waits for all who are on their way must not wait for
+        // this one, which waits for the turn.
+        if let Some(approach) = errand.approach {
+            approach.arrive();
+        }
+        if let Err(error) = self.release().withdraw(&self.ports.desk, bid, record).await {
+            tracing::warn!(delivery_id = %record.delivery.id, tenant = %record.delivery.tenant,
+                error = error.in_full(), "its slot stays reserved until that lapses");
+        }
+    }
+
     fn release(&self) -> Reconciler<'_, L, Q, C, D> {
         let ports = self.ports;
         Reconciler { ledger: &ports.ledger, queue: &ports.queue, clock: &ports.clock, dice: &ports.dice }

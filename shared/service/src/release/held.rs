@@ -165,9 +165,9 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         }
     }
 
-    /// Gives slots back that were reserved for what somebody else lifted meanwhile: they would lie idle until
-    /// they lapse, and redrives have half of them at most.
-    async fn give_up(&self, lost: &[&Record]) -> PortResult<()> {
+    /// Gives slots back that were reserved for what does not go, or what somebody else lifted meanwhile: they
+    /// would lie idle until they lapse, and redrives have half of them at most.
+    pub(super) async fn give_up(&self, lost: &[&Record]) -> PortResult<()> {
         let Some(destination) = lost.first().map(|record| &record.delivery.destination) else {
             return Ok(());
         };
