@@ -3,7 +3,7 @@
 use waybill_domain::authority::Book;
 use waybill_domain::budget::Rate;
 use waybill_domain::delivery::State;
-use waybill_domain::hold::HoldRule;
+use waybill_domain::hold::{HoldReason, HoldRule};
 use waybill_domain::order::{Eased, Hold, Order, OrderBody, OrderId, Signed};
 use waybill_service::ports::Clock as _;
 
@@ -81,4 +81,27 @@ fn a_destinations_rate_counts_beside_the_limit() {
     assert!(most_at_once(&world, secs(1)) <= 2);
     let sent = world.ports.recipient.requests().len();
     assert!((10..=17).contains(&sent), "a span's worth, and one each ten seconds: {sent}");
+}
+
+/// A rollback puts a configuration in force that does not know a destination which came since.
+#[test]
+fn what_is_for_a_destination_that_is_gone_stays_held_until_the_gate_is_lifted() {
+    let mut world = World::new();
+    let start = world.clock.now();
+    let closed = gate(&world, None);
+    read(&mut world, &[closed]);
+    let ids = published(&world, 0, 3, secs(1));
+    Crew::of(&world, 5).work_until(start.plus(secs(30)));
+    world.config.destinations.remove(&accounting());
+    let eased = gate(&world, Some(1));
+    read(&mut world, &[eased]);
+    Crew::of(&world, 5).work_until(start.plus(secs(300)));
+    let reasons = |world: &World| {
+        ids.iter().map(|id| world.record(id).hold.as_ref().map(|held| held.reason)).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(&world), [Some(HoldReason::Gate); 3]);
+    read(&mut world, &[]);
+    Crew::of(&world, 5).work_until(start.plus(secs(600)));
+    assert!(ids.iter().all(|id| world.record(id).state == State::DeadLettered), "as without a gate");
+    assert!(world.ports.recipient.requests().is_empty());
 }

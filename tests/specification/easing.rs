@@ -27,6 +27,10 @@ fn types(of: Option<&str>) -> HoldRule {
     HoldRule::Type { types, payload_version: None, tenant: of.map(tenant) }
 }
 
+fn elsewhere(rule: HoldRule, than: &str) -> HoldRule {
+    HoldRule::Elsewhere { rule: Box::new(rule), than: vec![to(than)] }
+}
+
 fn run() -> HoldRule {
     HoldRule::Run { run: "rdr_1".to_owned(), tenant: None }
 }
@@ -54,6 +58,9 @@ fn a_rule_keeps_back_a_destination_as_a_whole_where_nothing_of_others_goes_there
         (types(Some("acme")), Part, Part),
         (types(Some("globex")), Nothing, Part),
         (run(), Part, Part),
+        (elsewhere(HoldRule::All, "crm"), Whole, Whole),
+        (elsewhere(HoldRule::All, "books"), Nothing, Nothing),
+        (elsewhere(HoldRule::Tenant(tenant("acme")), "crm"), Whole, Part),
     ];
     for (rule, alone, shared) in table {
         assert_eq!(rule.share_of(&to("books"), &[tenant("acme")]), alone, "{rule:?}, alone");

@@ -24,6 +24,10 @@ fn within(of: &str, rule: HoldRule) -> HoldRule {
     HoldRule::Within { tenant: tenant(of), rule: Box::new(rule) }
 }
 
+fn elsewhere(rule: HoldRule, than: &str) -> HoldRule {
+    HoldRule::Elsewhere { rule: Box::new(rule), than: vec![to(than)] }
+}
+
 fn run(name: &str, of: Option<&str>) -> HoldRule {
     HoldRule::Run { run: name.to_owned(), tenant: of.map(tenant) }
 }
@@ -60,6 +64,9 @@ fn each_rule_keeps_back_what_it_names_and_says_why() {
         (within("acme", H::Destination(to("acme-accounting"))), R::Paused, true),
         (within("acme", H::Destination(to("other"))), R::Paused, false),
         (within("other", H::All), R::Gate, false),
+        (elsewhere(H::All, "other"), R::Gate, true),
+        (elsewhere(H::All, "acme-accounting"), R::Gate, false),
+        (elsewhere(H::Tenant(tenant("other")), "crm"), R::Paused, false),
         (run("rdr_1", None), R::RunStopped, true),
         (run("rdr_2", None), R::RunStopped, false),
         (run("rdr_1", Some("acme")), R::RunStopped, true),
@@ -101,6 +108,9 @@ fn a_destination_is_surely_kept_as_a_whole_by_a_rule_of_its_own_or_of_everything
         (of_type("*", None, None), false),
         (run("rdr_1", None), false),
         (within("acme", HoldRule::All), false),
+        (elsewhere(HoldRule::All, "other"), true),
+        (elsewhere(HoldRule::All, "acme-accounting"), false),
+        (elsewhere(HoldRule::Tenant(tenant("acme")), "other"), false),
     ];
     for (rule, all) in rows {
         assert_eq!(keeps_all(std::slice::from_ref(&rule), &here), all, "{rule:?}");

@@ -50,6 +50,9 @@ pub(crate) fn touches(rule: &HoldRule, destination: &DestinationName, tenants: &
         HoldRule::Tenant(tenant) | HoldRule::Type { tenant: Some(tenant), .. } => tenants.contains(tenant),
         HoldRule::Type { tenant: None, .. } | HoldRule::All => true,
         HoldRule::Within { tenant, rule } => tenants.contains(tenant) && touches(rule, destination, tenants),
+        HoldRule::Elsewhere { rule, than } => {
+            !than.contains(destination) && touches(rule, destination, tenants)
+        }
         HoldRule::Run { .. } => false,
     }
 }

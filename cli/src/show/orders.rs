@@ -26,6 +26,7 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
         HoldRule::All => "everything".to_owned(),
         HoldRule::Suspended(name) => format!("destination {name}, suspended by automation"),
         HoldRule::Within { tenant, rule } => format!("{} for tenant {tenant} alone", rule_in_words(rule)),
+        HoldRule::Elsewhere { rule, .. } => format!("{} but for where it is eased", rule_in_words(rule)),
         HoldRule::Run { run, .. } => format!("what {run} released"),
     }
 }
@@ -93,6 +94,8 @@ pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
         }),
         HoldRule::All => json!("all"),
         HoldRule::Within { tenant, .. } => json!({ "tenant": tenant.as_str() }),
+        // Of no order: what an eased hold goes on to keep is worked out from its rule.
+        HoldRule::Elsewhere { .. } => Value::Null,
         HoldRule::Run { run, .. } => json!({ "run": run }),
     };
     let facts = json!({

@@ -89,6 +89,14 @@ pub enum HoldRule {
         /// The rule.
         rule: Box<HoldRule>,
     },
+    /// What the rule keeps back but for these destinations, to which its eased hold lets go: what is for any
+    /// other, also for one that is configured no more, stays. Worked out by whoever reads orders; never written.
+    Elsewhere {
+        /// The rule.
+        rule: Box<HoldRule>,
+        /// The destinations.
+        than: Vec<DestinationName>,
+    },
     /// Whatever this redrive run released last, of its own tenant where it has one: another's run may have
     /// been given the same name.
     Run {
@@ -108,7 +116,7 @@ impl HoldRule {
             HoldRule::All => HoldReason::Gate,
             HoldRule::Suspended(_) => HoldReason::Suspended,
             HoldRule::Run { .. } => HoldReason::RunStopped,
-            HoldRule::Within { rule, .. } => rule.reason(),
+            HoldRule::Within { rule, .. } | HoldRule::Elsewhere { rule, .. } => rule.reason(),
         }
     }
 
@@ -127,6 +135,9 @@ impl HoldRule {
             }
             HoldRule::All => true,
             HoldRule::Within { tenant, rule } => delivery.tenant == *tenant && rule.matches(record),
+            HoldRule::Elsewhere { rule, than } => {
+                !than.contains(&delivery.destination) && rule.matches(record)
+            }
             HoldRule::Run { run, tenant } => {
                 record.redrive_run.as_ref() == Some(run)
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
@@ -158,6 +169,8 @@ impl HoldRule {
         match self {
             HoldRule::Destination(name) | HoldRule::Suspended(name) if name != destination => Share::Nothing,
             HoldRule::Destination(_) | HoldRule::Suspended(_) | HoldRule::All => Share::Whole,
+            HoldRule::Elsewhere { than, .. } if than.contains(destination) => Share::Nothing,
+            HoldRule::Elsewhere { rule, .. } => rule.share_of(destination, tenants),
             HoldRule::Tenant(tenant) => of_tenant(tenant, Share::Whole),
             HoldRule::Within { tenant, rule } => of_tenant(tenant, rule.share_of(destination, tenants)),
             HoldRule::Type { tenant: Some(tenant), .. } => of_tenant(tenant, Share::Part),
@@ -192,6 +205,9 @@ pub fn keeps_all(rules: &[HoldRule], destination: &DestinationName) -> bool {
     rules.iter().any(|rule| match rule {
         HoldRule::All => true,
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
+        HoldRule::Elsewhere { rule, than } => {
+            !than.contains(destination) && keeps_all(std::slice::from_ref(rule), destination)
+        }
         HoldRule::Tenant(_) | HoldRule::Type { .. } | HoldRule::Run { .. } | HoldRule::Within { .. } => false,
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! A hold is eased by a cap on the budgets of the destinations that it keeps back as a whole. Where it keeps
 //! back a part (a tenant's of a destination that serves others, too) it goes on to hold: a cap there would be on
-//! what it does not hold.
+//! what it does not hold. It goes on to hold, too, what is for no configured destination: that would end as soon
+//! as it went.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,10 @@ use crate::holds::bounded;
 pub struct Easing {
     /// The destinations to which it lets go; none where the rule keeps back no configured one as a whole.
     pub lets_go: Vec<DestinationName>,
-    /// What goes on to be held.
+    /// What goes on to be held of configured destinations.
     pub keeps: Vec<HoldRule>,
+    /// All that goes on to be held.
+    pub rest: HoldRule,
 }
 
 impl Easing {
@@ -38,9 +41,10 @@ impl Easing {
             }
         }
         if lets_go.is_empty() {
-            keeps = vec![rule];
+            keeps = vec![rule.clone()];
         }
-        Self { lets_go, keeps }
+        let rest = HoldRule::Elsewhere { rule: Box::new(rule), than: lets_go.clone() };
+        Self { lets_go, keeps, rest }
     }
 }
 
@@ -74,7 +78,7 @@ impl Said {
 
     /// Of several that ease a destination, the least counts.
     fn ease(&mut self, easing: Easing, concurrency: u32, config: &Config) {
-        self.holds.extend(easing.keeps);
+        self.holds.push(easing.rest);
         for name in easing.lets_go {
             let own = config.destinations.get(&name).and_then(|destination| destination.budget);
             let so_far = self.eased.get(&name).copied().or(own);

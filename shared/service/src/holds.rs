@@ -38,6 +38,7 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
         HoldRule::All => Book::Across,
         HoldRule::Run { tenant, .. } => Book::from(tenant.clone()),
         HoldRule::Within { tenant, .. } => Book::Tenant(tenant.clone()),
+        HoldRule::Elsewhere { rule, .. } => book_of(rule, config),
     }
 }
 

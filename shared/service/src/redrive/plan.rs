@@ -133,6 +133,7 @@ impl Plan {
             }
             HoldRule::All => true,
             HoldRule::Within { tenant, rule } => is_its(tenant) && self.is_touched_by(rule),
+            HoldRule::Elsewhere { rule, .. } => self.is_touched_by(rule),
             HoldRule::Run { .. } => false,
         }
     }
