@@ -91,6 +91,8 @@ fn a_relapse_before_its_end_is_entered_is_the_same_suspension() {
     let mut by_another = health.clone();
     by_another.rename(&again);
     assert_eq!(by_another, renamed, "everybody gives it the same name");
+    assert!(!by_another.forget(&again), "somebody else renamed it meanwhile: it goes on");
+    assert_eq!(by_another, renamed);
     health.hear(&rules, &Book::Across, &told("d", Took, 5), at(6));
     let lifted = health.to_enter().unwrap().clone();
     assert!(health.forget(&lifted) && health.is_empty());

@@ -225,11 +225,11 @@ impl Health {
 
     /// Its order says that it is over, or its end is entered: nothing of it is kept. So is the row, for
     /// whoever lifts it by hand has mended something. What was `seen` of it counts: `false` where a relapse
-    /// came since, and it goes on.
+    /// came since, under its name or another, and the destination is suspended.
     pub fn forget(&mut self, seen: &Suspension) -> bool {
-        let Some(kept) = self.suspension.as_ref().filter(|kept| kept.id == seen.id) else { return true };
-        if kept.since != seen.since {
-            return false;
+        let Some(kept) = self.suspension.as_ref() else { return true };
+        if (&kept.id, kept.since) != (&seen.id, seen.since) {
+            return self.suspension().is_none();
         }
         let was_in_force = self.suspension().is_some();
         self.suspension = None;

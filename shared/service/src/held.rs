@@ -27,17 +27,23 @@ impl HeldCount {
     }
 }
 
+/// The most that are gone through for one destination, whosesoever they are: whoever asks for one tenant's of
+/// a destination that serves many reads past all others'.
+pub const MOST_PASSED: usize = 10_000;
+
 /// Looks at every held delivery of a destination that is meant, earliest deadline first, until `look` wants
-/// no more: each is read, for the index does not say why it is held. Whether it came to the end.
+/// no more or [`MOST_PASSED`] were passed: each is read, for the index does not say why it is held. Whether it
+/// came to the end.
 pub async fn each_held(
     ledger: &impl Ledger,
     destination: &DestinationName,
     is_meant: impl Fn(&DeliveryKey) -> bool,
     mut look: impl FnMut(Record) -> bool,
 ) -> PortResult<bool> {
-    let mut from: Option<Cursor> = None;
+    let (mut from, mut passed): (Option<Cursor>, usize) = (None, 0);
     loop {
         let Page { mut items, next } = ledger.held(destination, PAGE, from.as_ref()).await?;
+        passed += items.len();
         items.retain(&is_meant);
         for record in ledger.load_all(&items).await? {
             if let Some(record) = record?.filter(|record| record.hold.is_some())
@@ -49,6 +55,9 @@ pub async fn each_held(
         from = next;
         if from.is_none() {
             return Ok(true);
+        }
+        if passed >= MOST_PASSED {
+            return Ok(false);
         }
     }
 }
