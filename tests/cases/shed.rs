@@ -82,3 +82,23 @@ fn what_others_are_held_for_does_not_slow_the_rest() {
     assert!(most_at_once(&world, secs(1)) <= 8);
     assert!(from.since(start) < secs(30));
 }
+
+/// More of the class wait, and with nearer deadlines, than a worker looks at when it frees a slot.
+#[test]
+fn however_many_of_a_class_are_held_the_rest_finds_its_way_past_them() {
+    let mut world = World::new().with("accounting", slots(4));
+    let deadline = |hours: u64| world.clock.now().plus(secs(3600 * hours));
+    let one = |name: String, event_type: &str, hours: u64| {
+        let json = with(&name, &format!(r#""deadline":"{}""#, deadline(hours)));
+        let json = json.replace("lease.paid", event_type);
+        world.published(&json, [Reaction::answer(200).taking(secs(1))])
+    };
+    (0..1000).for_each(|n| drop(one(format!("low-{n}"), "lease.low", 2)));
+    let high: Vec<_> = (0..80).map(|n| one(format!("high-{n}"), "lease.high", 4)).collect();
+    (0..11).for_each(|_| drop(work_on_batch(&world, &world.receive())));
+    world.config.holds.push(low());
+    let from = world.clock.now();
+    Crew::of(&world, 20).work_until(from.plus(secs(30)));
+    let done = high.iter().filter(|id| world.record(id).state == State::Succeeded).count();
+    assert_eq!(done, 80, "at four a second, of {} begun", world.ports.recipient.requests().len());
+}

@@ -14,11 +14,12 @@ use futures::channel::oneshot;
 use futures::future::join_all;
 use waybill_domain::attempt::SendReport;
 use waybill_domain::budget::{Answer, Wanted};
+use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{DestinationName, WriteToken};
 use waybill_domain::suspension::{Heard, Sign, SuspendRules};
 use waybill_domain::time::{DurationMs, TimeMs};
 
-use crate::ports::KeptUsage;
+use crate::ports::{Cursor, KeptUsage};
 
 /// Takes and gives back slots; one for a process. Costs nothing where no destination has a budget.
 #[derive(Debug, Default)]
@@ -52,7 +53,19 @@ struct Book {
     finished: Vec<Heard>,
     /// As this process saw it last.
     kept: Option<Kept>,
+    /// Up to where all that is held was seen to be kept back by holds.
+    passed: Option<Passed>,
 }
+
+#[derive(Debug)]
+struct Passed {
+    to: Cursor,
+    under: Vec<HoldRule>,
+    until: TimeMs,
+}
+
+/// How long a process begins to look behind what it saw kept back: what is held there meanwhile waits so long.
+const PASSED_FOR: DurationMs = DurationMs::from_secs(60);
 
 #[derive(Debug)]
 struct Kept {
@@ -135,6 +148,23 @@ impl Counter {
     /// What is stored, as far as anybody here knows.
     pub(crate) fn keep(&self, usage: KeptUsage, seen_at: TimeMs) {
         self.book().kept = Some(Kept { usage, seen_at });
+    }
+
+    /// Everything that is held up to here is kept back by these holds; `None`: the end was reached.
+    pub(crate) fn pass(&self, to: Option<Cursor>, under: &[HoldRule], now: TimeMs) {
+        let mut book = self.book();
+        let until = match &book.passed {
+            Some(passed) if passed.under == under && now < passed.until => passed.until,
+            _ => now.plus(PASSED_FOR),
+        };
+        book.passed = to.map(|to| Passed { to, under: under.to_vec(), until });
+    }
+
+    /// From where on something may go, as far as this process knows under these holds.
+    pub(crate) fn passed(&self, under: &[HoldRule], now: TimeMs) -> Option<Cursor> {
+        let book = self.book();
+        let passed = book.passed.as_ref().filter(|passed| passed.under == under && now < passed.until);
+        passed.map(|passed| passed.to.clone())
     }
 
     /// Whether what is done with is to be given back now: somebody may wait for it, it tells something of

@@ -35,6 +35,9 @@ const TO_BEGIN: DurationMs = DurationMs::from_secs(5);
 /// How many held deliveries a worker looks at before it leaves the rest to the reconciler.
 const MOST_LOOKED_AT: usize = 100;
 
+/// How many that are kept back it goes past to find the first that may go.
+const MOST_PASSED: usize = 1000;
+
 /// A destination with a budget, or that may be suspended, under one configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct Bid<'a> {
@@ -98,15 +101,17 @@ pub(crate) struct Look {
     pub(crate) always: bool,
     /// At how many at most.
     pub(crate) most: usize,
+    /// Past how many at most that are kept back, until one is found that may go.
+    pub(crate) past: usize,
     /// Until when at most.
     pub(crate) until: Option<TimeMs>,
 }
 
 impl Look {
     /// By whoever frees a slot.
-    const USUAL: Self = Self { always: false, most: MOST_LOOKED_AT, until: None };
+    const USUAL: Self = Self { always: false, most: MOST_LOOKED_AT, past: MOST_PASSED, until: None };
     /// By whoever is about to send, and must not be kept up.
-    const SHORT: Self = Self { always: false, most: 10, until: None };
+    const SHORT: Self = Self { always: false, most: 10, past: 10, until: None };
 
     /// How far ahead a probe is chosen: by a worker only when it is due, for something more urgent may come.
     fn probes_ahead(&self) -> DurationMs {
@@ -243,7 +248,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             let (wanted, finished) = counter.open_business();
             let mut usage = bid.settled(&kept.usage, &finished, now);
             if found.is_none() && (look.always || usage.is_wanted(now)) {
-                found = self.look_for(bid, &usage, look, certain).await?;
+                found = self.look_for(counter, bid, &usage, look, certain).await?;
             }
             let going = reserve(bid, &mut usage, look, found.as_ref(), now);
             let answers = usage.answer(budget, &wanted, now, bid.lease());

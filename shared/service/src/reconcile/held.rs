@@ -100,11 +100,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let next = self.look_at_front(config, turn, limits, report).await?;
         if is_first {
             let counter = Desk::default().counter(&name);
-            let look = Look {
-                always: true,
-                most: limits.pages.saturating_mul(limits.page_size),
-                until: limits.until,
-            };
+            let most = limits.pages.saturating_mul(limits.page_size);
+            let look = Look { always: true, most, past: most, until: limits.until };
             let going = self.write_usage(&counter, bid, look, &[]).await?;
             self.let_go(config, going, report).await;
         }

@@ -9,6 +9,7 @@ use waybill_domain::repair::{HeldRepair, repair_held};
 use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
+use crate::desk::Counter;
 use crate::ports::{Clock, Cursor, Dice, KeptUsage, Ledger, PortError, PortResult, Queue, UsageSet};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
 use crate::steps::{Landing, hand_over, legal, write};
@@ -38,6 +39,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     /// would.
     pub(super) async fn look_for(
         &self,
+        counter: &Counter,
         bid: Bid<'_>,
         usage: &Usage,
         look: Look,
@@ -52,7 +54,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         }
         match usage.free(bid.budget, now) {
             0 => Ok(None),
-            _ => self.find(bid, usage, look, certain).await.map(Some),
+            _ => self.find(counter, bid, usage, look, certain).await.map(Some),
         }
     }
 
@@ -80,28 +82,50 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     }
 
     /// What is held, may go, and finds room, earliest deadline first. Ends what passed its deadline.
-    async fn find(&self, bid: Bid<'_>, usage: &Usage, look: Look, certain: &[Record]) -> PortResult<Found> {
+    ///
+    /// What is kept back at the front (a class that is held while the rest goes on) is read many together, and
+    /// not again by this process for a while: whoever frees a slot would come to nothing else.
+    async fn find(
+        &self,
+        counter: &Counter,
+        bid: Bid<'_>,
+        usage: &Usage,
+        look: Look,
+        certain: &[Record],
+    ) -> PortResult<Found> {
         let Bid { config, destination, budget, .. } = bid;
         let (mut found, mut trial) = (Found::default(), usage.clone());
-        let mut looked_at = 0;
-        let mut from: Option<Cursor> = None;
+        let (mut looked_at, mut is_kept_back) = (0, true);
+        let mut from = match look.always {
+            true => None,
+            false => counter.passed(&config.holds, self.clock.now()),
+        };
         loop {
+            let is_behind = is_kept_back && from.is_some();
             let enough = trial.free(budget, self.clock.now()) + trial.reservations() + 2;
-            let page = self.ledger.held(&destination.name, enough.clamp(2, 100), from.as_ref()).await?;
+            let (size, together) = if is_behind { (100, TOGETHER) } else { (enough.clamp(2, 100), 1) };
+            let page = self.ledger.held(&destination.name, size, from.as_ref()).await?;
             let of_page = page.items.into_iter().filter(|key| !usage.is_reserved(&key.delivery_id));
-            for key in of_page {
+            let of_page: Vec<DeliveryKey> = of_page.collect();
+            for keys in of_page.chunks(together) {
                 let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
-                if looked_at == look.most || is_over {
+                if looked_at >= if is_kept_back { look.past } else { look.most } || is_over {
                     found.more = true;
                     return Ok(found);
                 }
-                looked_at += 1;
-                let Some(record) = self.may_go(config, &key).await else { continue };
-                if !sort_in(&mut found, &mut trial, bid, record, self.clock.now()) {
-                    return Ok(found);
+                looked_at += keys.len();
+                for (key, loaded) in keys.iter().zip(self.ledger.load_all(keys).await?) {
+                    let Some(record) = self.judge(config, key, loaded).await else { continue };
+                    is_kept_back = false;
+                    if !sort_in(&mut found, &mut trial, bid, record, self.clock.now()) {
+                        return Ok(found);
+                    }
                 }
             }
             from = page.next;
+            if is_kept_back {
+                counter.pass(from.clone(), &config.holds, self.clock.now());
+            }
             if from.is_none() {
                 break;
             }
@@ -118,8 +142,18 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
 
     /// The record, if it is held and no hold matches it. One that cannot be read keeps nobody up.
     async fn may_go(&self, config: &Config, key: &DeliveryKey) -> Option<Record> {
+        self.judge(config, key, self.ledger.load(key).await).await
+    }
+
+    /// The same of one that was read.
+    async fn judge(
+        &self,
+        config: &Config,
+        key: &DeliveryKey,
+        loaded: PortResult<Option<Record>>,
+    ) -> Option<Record> {
         let judged = async {
-            let Some(record) = self.ledger.load(key).await? else { return Ok(None) };
+            let Some(record) = loaded? else { return Ok(None) };
             let now = self.clock.now();
             match repair_held(&record, &config.holds, minimum_window(config, &record), now) {
                 HeldRepair::Stay => Ok(None),
