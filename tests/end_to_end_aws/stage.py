@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "infra" / "local"), str(ROOT / "tests" / "end_to_end")]
+# Behind this folder: names may be the same.
+sys.path += [str(ROOT / "infra" / "local"), str(ROOT / "tests" / "end_to_end")]
 
 from local_aws import LocalAws  # noqa: E402
 from witness import Witness  # noqa: E402

@@ -41,13 +41,18 @@ class Rollback(unittest.TestCase):
 
     def test_two_versions_over_one_queue_and_one_ledger_lose_nothing_when_the_newer_one_goes(self):
         with next_version(STAGE) as newer:
+            # Alone at first, so that it has worked for certain; then both.
+            STAGE.consuming(False)
             newer.feeding(True)
+            first = STAGE.publish("two-versions-first", "two-versions")
+            STAGE.reaches(first, "succeeded", 2 * VISIBILITY_S + 60)
+            STAGE.consuming(True)
             with Flow(STAGE, "two-versions", ["two-versions"], most=120) as flow:
                 flow.join()
                 added = self.adds_what_only_it_knows(list(flow.accepted)[-20:])
                 newer.feeding(False)
             self.kept(flow)
-        self.assertEqual(self.who_sent(flow), {"this", "next"}, "both have worked")
+        self.assertEqual(self.who_sent([first, *flow.accepted]), {"this", "next"}, "both have worked")
         for delivery in added:
             text = STAGE.items(delivery, "RECORD")[0]["record"]["S"]
             self.assertIn('"added_by_next":{"kept":true}', text, "what the newer one keeps is there after the older")
@@ -75,12 +80,12 @@ class Rollback(unittest.TestCase):
         self.assertGreater(len(added), 0, "something was under way")
         return added
 
-    def who_sent(self, flow):
+    def who_sent(self, deliveries):
         """Which versions sent: their functions' logs say."""
         logs, found = STAGE.aws.client("logs"), set()
         for version, function in (("this", STAGE.aws.outputs["functions"]["consumer"]), ("next", NEXT)):
             for event in logs.filter_log_events(logGroupName=f"/aws/lambda/{function}")["events"]:
-                if '"attempt"' in event["message"] and any(d in event["message"] for d in flow.accepted):
+                if '"attempt"' in event["message"] and any(d in event["message"] for d in deliveries):
                     found.add(version)
         return found
 
