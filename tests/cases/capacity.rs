@@ -138,7 +138,8 @@ fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
 
         let survey = surveyed(&world, begin);
         let tally = &survey.tally;
-        let (arrivals, service) = (tally.arrivals_per_s().unwrap(), tally.service_time().unwrap());
+        let (arrivals, service) =
+            (tally.arrivals_per_s().unwrap(), tally.service_time(load.concurrency).unwrap());
         let duplicates = tally.duplicates_percent().unwrap();
         assert_eq!((survey.looked_at, survey.more_wait, survey.from), (500, false, begin), "{name}");
         assert_eq!((arrivals.over, service.value.mean), (500, load.service_time), "{name}");

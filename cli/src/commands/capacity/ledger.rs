@@ -77,8 +77,8 @@ struct Figures<'a> {
 impl Figures<'_> {
     fn load(&self) -> Result<(Load, Vec<Origin>), Failure> {
         let (arrivals_per_s, arrivals) = self.arrivals()?;
-        let (service_time, service) = self.service()?;
         let (concurrency, at_once) = self.concurrency()?;
+        let (service_time, service) = self.service(concurrency)?;
         let (rate_per_s, rate) = self.rate();
         let (duplicates_percent, repeats) = self.duplicates()?;
         let (outage, down) = self.outage(arrivals_per_s)?;
@@ -113,16 +113,23 @@ impl Figures<'_> {
         Ok((value, Origin::measured("arrivals_per_s", format!("{value:.2} per second"), how, over)))
     }
 
-    fn service(&self) -> Result<(DurationMs, Origin), Failure> {
+    fn service(&self, places: u32) -> Result<(DurationMs, Origin), Failure> {
         if let Some(said) = self.arguments.service_time {
             return Ok((said, said_by_line("service_time_ms", said.to_string())));
         }
         let Measured { value: service, over } =
-            self.survey.tally.service_time().map_err(|few| self.too_few(few, "--service-time"))?;
+            self.survey.tally.service_time(places).map_err(|few| self.too_few(few, "--service-time"))?;
         let (ServiceTime { mean, p50, p95, hand_over }, place) = (service, service.place());
+        let next = match hand_over {
+            Ok(Measured { value, over }) => format!(
+                "and {value} until the next has the place, as from publish to claim (p25 of {over} that found a free \
+                 place as they came in)"
+            ),
+            Err(few) => format!("without what passes until the next has the place: {few}"),
+        };
         let how = format!(
             "{mean} from claim to settle, the mean of {over} acknowledged requests (p50 {p50}, p95 {p95}) and of the \
-             failed ones before them, and {hand_over} until the next has the place, as from publish to claim (p25)"
+             failed ones before them, {next}"
         );
         Ok((place, Origin::measured("service_time_ms", place.to_string(), how, over)))
     }
