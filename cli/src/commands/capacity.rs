@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "from_ledger", value_parser = destination)]
     destination: Option<DestinationName>,
     /// Measure deliveries first queued since this time (RFC 3339), or within this span, as far as they are
-    /// among the newest 10000 of the destination's tenants [default: 1h]
+    /// among the newest 10000 of the destination's tenants, in equal parts, or the newest 200 of each tenant
+    /// where that is more; older ones count where they wait [default: 1h]
     #[arg(long, requires = "from_ledger", value_parser = moment)]
     since: Option<TimeMs>,
     /// Deliveries that come in, per second

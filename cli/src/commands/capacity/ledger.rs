@@ -181,10 +181,13 @@ impl Figures<'_> {
             return Ok((said, said_by_line("outage_ms", said.to_string())));
         }
         let (open, name) = (self.survey.tally.open(), &self.destination.name);
-        if self.survey.more_wait {
+        if self.survey.more_held {
             let sentence =
                 format!("{name}: more than {MOST} are held, and no more are counted; give --outage");
             return Err(Failure::failed(sentence));
+        }
+        if self.survey.more_wait {
+            return Err(self.more_wait("--outage"));
         }
         if open == 0 {
             let sentence =
@@ -200,6 +203,9 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.deadline {
             return Ok((said, said_by_line("deadline_ms", said.to_string())));
         }
+        if self.survey.more_wait {
+            return Err(self.more_wait("--deadline"));
+        }
         let tally = &self.survey.tally;
         let Some(nearest) = tally.nearest_limit() else {
             let sentence = "nothing waits whose deadline or horizon is still to come; give --deadline";
@@ -214,9 +220,20 @@ impl Figures<'_> {
     /// That older ones were not looked at, where that is so.
     fn cut(&self) -> String {
         match self.survey.from > self.since {
-            true => format!(" (the newest {MOST} were read; older ones count only where they are held)"),
+            true => format!(
+                " (the newest {} of its tenants' were read; older ones count only where they wait)",
+                self.survey.looked_at
+            ),
             false => String::new(),
         }
+    }
+
+    fn more_wait(&self, option: &str) -> Failure {
+        Failure::failed(format!(
+            "{}: more than {MOST} wait for their attempts, of all destinations, and not all were read: older ones to \
+             this one may be among the others; give {option}",
+            self.destination.name
+        ))
     }
 
     fn too_few(&self, few: TooFew, option: &str) -> Failure {
