@@ -6,15 +6,19 @@ use waybill_domain::capacity::measured::{Measured, ServiceTime, TooFew};
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::Ending;
 use waybill_domain::identity::DestinationName;
+use waybill_domain::order::Order;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
+use waybill_service::easing::Easing;
 use waybill_service::ports::Clock as _;
 use waybill_service::survey::{Asked, MOST, Survey, survey};
 use waybill_system::SystemClock;
 
+use super::super::holds::in_force;
 use super::super::operator::Operator;
 use super::super::{Globals, known};
 use super::Arguments;
-use crate::backend::{Opened, on_store};
+use crate::backend::{Opened, on_office, on_store};
 use crate::exit::Failure;
 use crate::show::capacity::{Origin, Source, words};
 
@@ -33,7 +37,11 @@ pub(super) async fn measured(
     let now = SystemClock.now();
     let since = arguments.since.unwrap_or(now.minus(USUALLY));
     let survey = looked_at(&opened, &destination, since, now).await?;
-    Figures { arguments, destination: &destination, survey: &survey, since, now }.load()
+    let bound = on_office!(opened, |_, office| {
+        let open = in_force(office, &operator).await?;
+        Bound::of(&destination, operator.config()?, &open)
+    });
+    Figures { arguments, destination: &destination, bound, survey: &survey, since, now }.load()
 }
 
 /// The destination, if all of what goes to it is the operator's matter: others' deliveries take the same
@@ -65,10 +73,44 @@ async fn looked_at(
     Ok(on_store!(*opened, |ledger, _| survey(ledger, asked).await)?)
 }
 
+/// The budget in force, and what says so.
+struct Bound {
+    budget: Option<Budget>,
+    source: Source,
+    how: String,
+}
+
+impl Bound {
+    /// Under these open orders: a hold that is eased bounds what it lets go.
+    fn of(destination: &Destination, config: &Config, open: &[Order]) -> Self {
+        let name = &destination.name;
+        let eases = |order: &&Order| {
+            let rule = order.eased_to().and(order.hold_rule());
+            rule.is_some_and(|rule| Easing::of(&rule, &order.book, config).lets_go.contains(name))
+        };
+        let eased: Vec<String> = open
+            .iter()
+            .filter(eases)
+            .filter_map(|order| Some(format!("{} is eased to {} at once", order.id, order.eased_to()?)))
+            .collect();
+        let budget = config.clone().under(open).budget_of(destination).copied();
+        let (source, how) = match eased.is_empty() {
+            true => (Source::Configuration, "the budget in force".to_owned()),
+            false => (Source::Hold, format!("the budget in force while {}", eased.join(", and "))),
+        };
+        Self { budget: budget.filter(|budget| !budget.is_unbounded()), source, how }
+    }
+
+    fn origin(&self, name: &'static str, value: String, more: &str) -> Origin {
+        Origin { name, value, source: self.source, how: format!("{}{more}", self.how), over: None }
+    }
+}
+
 /// What the figures are taken from.
 struct Figures<'a> {
     arguments: &'a Arguments,
     destination: &'a Destination,
+    bound: Bound,
     survey: &'a Survey,
     since: TimeMs,
     now: TimeMs,
@@ -139,7 +181,7 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.concurrency {
             return Ok((said, said_by_line("concurrency", at_once(said))));
         }
-        let Some(budget) = self.budget() else {
+        let Some(budget) = self.bound.budget else {
             return Err(Failure::failed(format!(
                 "{}: no concurrency is configured, and what bounds it otherwise (serve --concurrency, the event source \
                  mapping) does not stand in the ledger; give --concurrency",
@@ -147,12 +189,9 @@ impl Figures<'_> {
             )));
         };
         let most = self.survey.tally.most_at_once();
-        let how = format!("the budget in force; {most} at once were seen");
-        Ok((budget.concurrency, Origin::configured("concurrency", at_once(budget.concurrency), how)))
-    }
-
-    fn budget(&self) -> Option<Budget> {
-        self.destination.budget.filter(|budget| !budget.is_unbounded())
+        let seen = format!("; {most} at once were seen");
+        let origin = self.bound.origin("concurrency", at_once(budget.concurrency), &seen);
+        Ok((budget.concurrency, origin))
     }
 
     fn rate(&self) -> (Option<f64>, Option<Origin>) {
@@ -160,9 +199,10 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.rate {
             return (Some(said.per_s()), Some(said_by_line("rate_per_s", per_s(said))));
         }
-        let rate = self.budget().and_then(|budget| budget.rate);
-        let how = || "the budget in force".to_owned();
-        (rate.map(Rate::per_s), rate.map(|rate| Origin::configured("rate_per_s", per_s(rate), how())))
+        // No hold is eased to a rate: it is the configured one.
+        let rate = self.bound.budget.and_then(|budget| budget.rate);
+        let origin = |rate| Origin::configured("rate_per_s", per_s(rate), "the budget in force".to_owned());
+        (rate.map(Rate::per_s), rate.map(origin))
     }
 
     fn duplicates(&self) -> Result<(f64, Origin), Failure> {
