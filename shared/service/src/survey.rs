@@ -110,8 +110,8 @@ pub async fn survey(ledger: &(impl Ledger + Catalogue), asked: Asked<'_>) -> Por
     Ok(Survey { tally, looked_at, from, more_held: !are_all_held, more_wait: !are_all_open })
 }
 
-/// Looks at the deliveries that are meant of those that wait for their attempt: by the index of what must be
-/// looked after, which holds nothing that has ended, however many these are. Whether it came to the end.
+/// Looks at the deliveries that are meant of those that must be looked after: all that wait for their attempt are
+/// among them, and of what has ended only what the DLQ was not told of. Whether it came to the end.
 async fn each_open(
     ledger: &impl Ledger,
     is_meant: impl Fn(&DeliveryKey) -> bool,
