@@ -110,6 +110,22 @@ fn from_the_ledger_each_figure_says_where_it_comes_from_and_options_overrule() {
     assert!(table.contains("service     2s: option, as given"), "{table}");
     assert!(table.contains("arrivals") && table.contains("27 deliveries that came in since"), "{table}");
     assert!(table.contains("needed") && table.contains(" requests at once, of 2"), "{table}");
+
+    let hold = typed(&home, "hold add --destination d --why broken --output json").json().remove(0);
+    let hold = text(&hold, "hold");
+    for (concurrency, in_force) in [(2, 2), (3, 3), (9, 4)] {
+        let lift = format!("hold lift {hold} --why mended --concurrency {concurrency}");
+        assert_eq!(typed(&home, &lift).code, 0, "{lift}");
+        let facts = typed(&home, &format!("{measured} --output json")).json().remove(0);
+        assert_eq!((&facts["concurrency"], &facts["rate_per_s"]), (&in_force.into(), &500.0.into()));
+        let input = &facts["inputs"]["concurrency"];
+        let said = format!("the budget in force while {hold} is eased to {concurrency} at once; ");
+        assert!(text(input, "from") == "hold" && text(input, "how").starts_with(&said), "{input}");
+    }
+    assert_eq!(typed(&home, &format!("hold lift {hold} --why mended")).code, 0);
+    let facts = typed(&home, &format!("{measured} --output json")).json().remove(0);
+    assert_eq!(facts["concurrency"], 4);
+    assert_eq!(text(&facts["inputs"]["concurrency"], "from"), "configuration");
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use waybill_domain::budget::Budget;
 use waybill_domain::capacity::Load;
+use waybill_domain::delivery::State;
+use waybill_domain::destination::EventPattern;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::Clock as _;
-use waybill_service::survey::{Asked, Survey, survey};
+use waybill_service::survey::{Asked, MOST, Survey, survey};
 use waybill_testkit::scripted::Reaction;
 
 use crate::crew::Crew;
@@ -138,9 +140,11 @@ fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
 
         let survey = surveyed(&world, begin);
         let tally = &survey.tally;
-        let (arrivals, service) = (tally.arrivals_per_s().unwrap(), tally.service_time().unwrap());
+        let (arrivals, service) =
+            (tally.arrivals_per_s().unwrap(), tally.service_time(load.concurrency).unwrap());
         let duplicates = tally.duplicates_percent().unwrap();
-        assert_eq!((survey.looked_at, survey.more_wait, survey.from), (500, false, begin), "{name}");
+        assert_eq!((survey.looked_at, survey.from), (500, begin), "{name}");
+        assert_eq!((survey.more_held, survey.more_wait), (false, false), "{name}");
         assert_eq!((arrivals.over, service.value.mean), (500, load.service_time), "{name}");
         assert_near("arrivals", arrivals.value, load.arrivals_per_s);
         assert!((duplicates.value - load.duplicates_percent).abs() < 1.0, "{name}: {duplicates:?}");
@@ -164,4 +168,50 @@ fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
         assert_near(name, outlook.drain_ms.unwrap() as f64 / 1000.0, took_s as f64);
         assert_near(name, outlook.slack_ms.unwrap() as f64 / 1000.0, slack_s as f64);
     }
+}
+
+/// 30 within the time that is looked at, and what is older: two that failed and wait for their next attempts,
+/// one whose time has not come, one that is held, one that was delivered, and one to somebody else that waits.
+#[test]
+fn what_waits_is_counted_however_long_ago_it_came() {
+    let mut world = World::new();
+    let begin = world.clock.now();
+    let in_hours = |hours: u64| begin.plus(DurationMs::from_secs(hours * 3600));
+    let due = |hours: u64| format!(r#""deadline":"{}""#, in_hours(hours));
+    let refusing = || vec![Reaction::answer(503); 20];
+    let types = EventPattern::parse("lease.signed").unwrap();
+    world.config.holds.push(HoldRule::Type { types, payload_version: None, tenant: None });
+    let failed = ["r1", "r2"].map(|n| world.published(&with(n, &due(5)), refusing()));
+    world.published(&with("later", &format!(r#"{},"not_before":"{}""#, due(8), in_hours(7))), vec![]);
+    world.published(&with("held", &due(6)).replace("lease.paid", "lease.signed"), vec![]);
+    world.published(&with("delivered", &due(4)), vec![]);
+    world.published(&with("other", &due(3)).replace("accounting", "crm"), refusing());
+    Crew::of(&world, 200).work_until(begin.plus(DurationMs::from_secs(1)));
+
+    assert_eq!(failed.map(|id| world.record(&id).state), [State::Retryable; 2]);
+
+    let since = world.clock.now();
+    for n in 0..30 {
+        world.published(&with(&format!("e{n}"), &due(10)), vec![]);
+    }
+    let survey = surveyed(&world, since);
+    assert_eq!((survey.looked_at, survey.more_held, survey.more_wait), (30, false, false));
+    assert_eq!(survey.tally.arrivals_per_s().unwrap().over, 30);
+    assert_eq!(survey.tally.open(), 34, "30, and before them two, one and one");
+    assert_eq!(survey.tally.nearest_limit().unwrap().at, in_hours(5));
+}
+
+/// As many as are read wait for somebody else; of one more nobody knows whether it is ours.
+#[test]
+fn where_not_all_that_waits_was_read_that_is_told() {
+    let world = World::new();
+    for n in 0..MOST {
+        world.published(&with(&format!("o{n}"), "").replace("accounting", "crm"), vec![]);
+    }
+    world.clock.advance(DurationMs::from_secs(1));
+    let since = world.clock.now();
+    assert!(!surveyed(&world, since).more_wait, "all were read");
+    world.published(&with("e", ""), vec![]);
+    let survey = surveyed(&world, since);
+    assert!(survey.more_wait && !survey.more_held);
 }

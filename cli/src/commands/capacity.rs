@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "from_ledger", value_parser = destination)]
     destination: Option<DestinationName>,
     /// Measure deliveries first queued since this time (RFC 3339), or within this span, as far as they are
-    /// among the newest 10000 of the destination's tenants [default: 1h]
+    /// among the newest 10000 of the destination's tenants, in equal parts, or the newest 200 of each tenant
+    /// where that is more; older ones count where they wait [default: 1h]
     #[arg(long, requires = "from_ledger", value_parser = moment)]
     since: Option<TimeMs>,
     /// Deliveries that come in, per second
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     /// How long one request takes, such as 250ms; measured: the mean from claim to settle, and what passes until the next has the place
     #[arg(long, value_name = "SPAN", value_parser = span_above_zero, required_unless_present = "from_ledger")]
     service_time: Option<DurationMs>,
-    /// Requests at once as things stand; measured: the destination's budget in force
+    /// Requests at once as things stand; measured: the destination's budget in force, or what a hold is eased to
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "from_ledger")]
     concurrency: Option<u32>,
     /// Requests at once that the recipient can bear [default: --concurrency]

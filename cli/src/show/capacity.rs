@@ -13,6 +13,8 @@ pub(crate) enum Source {
     Line,
     /// The configuration in force says it.
     Configuration,
+    /// A hold says it that is eased.
+    Hold,
     /// It was measured.
     Ledger,
 }
@@ -22,6 +24,7 @@ impl Source {
         match self {
             Source::Line => "option",
             Source::Configuration => "configuration",
+            Source::Hold => "hold",
             Source::Ledger => "ledger",
         }
     }

@@ -7,6 +7,7 @@
 //! jitter, and nothing that waits out a backoff; a destination that is held or suspended during its outage
 //! behaves so. What it reckons from is assumed, or [`measured`].
 
+mod hand_over;
 pub mod measured;
 
 use crate::time::DurationMs;

@@ -1,18 +1,24 @@
 //! A look at a destination's deliveries, for whoever reckons with them ([`waybill_domain::capacity`]).
 //! Bounded, whatever there is: what was not looked at is told.
 
+use std::collections::BTreeSet;
+
 use waybill_domain::capacity::measured::Tally;
 use waybill_domain::delivery::{Record, State};
-use waybill_domain::identity::{DestinationName, TenantId};
+use waybill_domain::identity::{DeliveryKey, DestinationName, TenantId};
 use waybill_domain::time::TimeMs;
 
 use crate::held::each_held;
-use crate::ports::{Catalogue, Filter, Ledger, PortResult};
+use crate::ports::{Catalogue, Cursor, Filter, Ledger, Page, PortResult};
 
-/// The most deliveries that are looked at, over all tenants; and the most held ones beside.
+/// The most deliveries that are looked at, over all tenants, or [`MOST_OF_EACH`] of each tenant where that is
+/// more; and beside them the most held ones, and the most that wait for their attempt, to whichever destination.
 pub const MOST: usize = 10_000;
 
-/// How many are asked for at once; each tenant is good for one page at least.
+/// The most deliveries of each tenant that are looked at, however many tenants there are.
+pub const MOST_OF_EACH: usize = PAGE;
+
+/// How many are asked for at once.
 const PAGE: usize = 200;
 
 /// The most deliveries whose evidence is read.
@@ -40,14 +46,16 @@ pub struct Survey {
     pub looked_at: usize,
     /// From when on all were looked at: later than what was asked for where there were too many.
     pub from: TimeMs,
-    /// Whether there may be more that wait than were counted.
+    /// Whether there may be more that are held than were counted, none of them with a nearer deadline.
+    pub more_held: bool,
+    /// Whether more may wait for their attempt, first queued before `from`, than were counted.
     pub more_wait: bool,
 }
 
-/// Looks at the newest deliveries of each tenant, and at what is held and older.
+/// Looks at the newest deliveries of each tenant, and at what waits or is held and is older.
 pub async fn survey(ledger: &(impl Ledger + Catalogue), asked: Asked<'_>) -> PortResult<Survey> {
     let Asked { destination, tenants, now, .. } = asked;
-    let most = (MOST / tenants.len().max(1)).max(PAGE);
+    let most = (MOST / tenants.len().max(1)).max(MOST_OF_EACH);
     let (mut looked_at, mut from, mut found) = (0, asked.since, Vec::new());
     for tenant in tenants {
         // To whichever destination: a store reads them all, and the bound is on what it reads.
@@ -70,13 +78,28 @@ pub async fn survey(ledger: &(impl Ledger + Catalogue), asked: Asked<'_>) -> Por
     for record in repeated.take(MOST_EVIDENCE) {
         tally.evidence(&ledger.attempts(&record.delivery.key()).await?);
     }
+    let within: BTreeSet<DeliveryKey> = found.iter().filter(is_meant).map(|it| it.delivery.key()).collect();
+    let is_older = |record: &Record| record.delivery.first_queued_at < from;
+    // One that is held or let go meanwhile is found twice.
+    let mut older = BTreeSet::new();
+    let are_all_open = each_open(
+        ledger,
+        |key| tenants.contains(&key.tenant) && !within.contains(key),
+        |record| {
+            let is_its = record.delivery.destination == *destination && record.hold.is_none();
+            if is_its && is_older(&record) && older.insert(record.delivery.key()) {
+                tally.waiting(&record);
+            }
+        },
+    )
+    .await?;
     let mut held = 0;
-    let is_to_the_end = each_held(
+    let are_all_held = each_held(
         ledger,
         destination,
         |key| tenants.contains(&key.tenant),
         |record| {
-            if record.delivery.first_queued_at < from {
+            if is_older(&record) && older.insert(record.delivery.key()) {
                 tally.waiting(&record);
             }
             held += 1;
@@ -84,8 +107,33 @@ pub async fn survey(ledger: &(impl Ledger + Catalogue), asked: Asked<'_>) -> Por
         },
     )
     .await?;
-    Ok(Survey { tally, looked_at, from, more_wait: !is_to_the_end })
+    Ok(Survey { tally, looked_at, from, more_held: !are_all_held, more_wait: !are_all_open })
 }
+
+/// Looks at the deliveries that are meant of those that must be looked after: all that wait for their attempt are
+/// among them, and of what has ended only what the DLQ was not told of. Whether it came to the end.
+async fn each_open(
+    ledger: &impl Ledger,
+    is_meant: impl Fn(&DeliveryKey) -> bool,
+    mut look: impl FnMut(Record),
+) -> PortResult<bool> {
+    let (mut from, mut passed): (Option<Cursor>, usize) = (None, 0);
+    loop {
+        let Page { mut items, next } = ledger.due_for_look(WHENEVER, PAGE, from.as_ref()).await?;
+        passed += items.len();
+        items.retain(&is_meant);
+        for record in ledger.load_all(&items).await? {
+            record?.into_iter().for_each(&mut look);
+        }
+        from = next;
+        if from.is_none() || passed >= MOST {
+            return Ok(from.is_none());
+        }
+    }
+}
+
+/// After every look.
+const WHENEVER: TimeMs = TimeMs::from_unix_ms(i64::MAX);
 
 struct Newest {
     records: Vec<Record>,

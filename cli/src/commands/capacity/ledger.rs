@@ -6,15 +6,19 @@ use waybill_domain::capacity::measured::{Measured, ServiceTime, TooFew};
 use waybill_domain::destination::Destination;
 use waybill_domain::ending::Ending;
 use waybill_domain::identity::DestinationName;
+use waybill_domain::order::Order;
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
+use waybill_service::easing::Easing;
 use waybill_service::ports::Clock as _;
 use waybill_service::survey::{Asked, MOST, Survey, survey};
 use waybill_system::SystemClock;
 
+use super::super::holds::in_force;
 use super::super::operator::Operator;
 use super::super::{Globals, known};
 use super::Arguments;
-use crate::backend::{Opened, on_store};
+use crate::backend::{Opened, on_office, on_store};
 use crate::exit::Failure;
 use crate::show::capacity::{Origin, Source, words};
 
@@ -33,7 +37,11 @@ pub(super) async fn measured(
     let now = SystemClock.now();
     let since = arguments.since.unwrap_or(now.minus(USUALLY));
     let survey = looked_at(&opened, &destination, since, now).await?;
-    Figures { arguments, destination: &destination, survey: &survey, since, now }.load()
+    let bound = on_office!(opened, |_, office| {
+        let open = in_force(office, &operator).await?;
+        Bound::of(&destination, operator.config()?, &open)
+    });
+    Figures { arguments, destination: &destination, bound, survey: &survey, since, now }.load()
 }
 
 /// The destination, if all of what goes to it is the operator's matter: others' deliveries take the same
@@ -65,10 +73,44 @@ async fn looked_at(
     Ok(on_store!(*opened, |ledger, _| survey(ledger, asked).await)?)
 }
 
+/// The budget in force, and what says so.
+struct Bound {
+    budget: Option<Budget>,
+    source: Source,
+    how: String,
+}
+
+impl Bound {
+    /// Under these open orders: a hold that is eased bounds what it lets go.
+    fn of(destination: &Destination, config: &Config, open: &[Order]) -> Self {
+        let name = &destination.name;
+        let eases = |order: &&Order| {
+            let rule = order.eased_to().and(order.hold_rule());
+            rule.is_some_and(|rule| Easing::of(&rule, &order.book, config).lets_go.contains(name))
+        };
+        let eased: Vec<String> = open
+            .iter()
+            .filter(eases)
+            .filter_map(|order| Some(format!("{} is eased to {} at once", order.id, order.eased_to()?)))
+            .collect();
+        let budget = config.clone().under(open).budget_of(destination).copied();
+        let (source, how) = match eased.is_empty() {
+            true => (Source::Configuration, "the budget in force".to_owned()),
+            false => (Source::Hold, format!("the budget in force while {}", eased.join(", and "))),
+        };
+        Self { budget: budget.filter(|budget| !budget.is_unbounded()), source, how }
+    }
+
+    fn origin(&self, name: &'static str, value: String, more: &str) -> Origin {
+        Origin { name, value, source: self.source, how: format!("{}{more}", self.how), over: None }
+    }
+}
+
 /// What the figures are taken from.
 struct Figures<'a> {
     arguments: &'a Arguments,
     destination: &'a Destination,
+    bound: Bound,
     survey: &'a Survey,
     since: TimeMs,
     now: TimeMs,
@@ -77,8 +119,8 @@ struct Figures<'a> {
 impl Figures<'_> {
     fn load(&self) -> Result<(Load, Vec<Origin>), Failure> {
         let (arrivals_per_s, arrivals) = self.arrivals()?;
-        let (service_time, service) = self.service()?;
         let (concurrency, at_once) = self.concurrency()?;
+        let (service_time, service) = self.service(concurrency)?;
         let (rate_per_s, rate) = self.rate();
         let (duplicates_percent, repeats) = self.duplicates()?;
         let (outage, down) = self.outage(arrivals_per_s)?;
@@ -113,16 +155,23 @@ impl Figures<'_> {
         Ok((value, Origin::measured("arrivals_per_s", format!("{value:.2} per second"), how, over)))
     }
 
-    fn service(&self) -> Result<(DurationMs, Origin), Failure> {
+    fn service(&self, places: u32) -> Result<(DurationMs, Origin), Failure> {
         if let Some(said) = self.arguments.service_time {
             return Ok((said, said_by_line("service_time_ms", said.to_string())));
         }
         let Measured { value: service, over } =
-            self.survey.tally.service_time().map_err(|few| self.too_few(few, "--service-time"))?;
+            self.survey.tally.service_time(places).map_err(|few| self.too_few(few, "--service-time"))?;
         let (ServiceTime { mean, p50, p95, hand_over }, place) = (service, service.place());
+        let next = match hand_over {
+            Ok(Measured { value, over }) => format!(
+                "and {value} until the next has the place, as from publish to claim (p25 of {over} that found a free \
+                 place as they came in)"
+            ),
+            Err(few) => format!("without what passes until the next has the place: {few}"),
+        };
         let how = format!(
             "{mean} from claim to settle, the mean of {over} acknowledged requests (p50 {p50}, p95 {p95}) and of the \
-             failed ones before them, and {hand_over} until the next has the place, as from publish to claim (p25)"
+             failed ones before them, {next}"
         );
         Ok((place, Origin::measured("service_time_ms", place.to_string(), how, over)))
     }
@@ -132,7 +181,7 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.concurrency {
             return Ok((said, said_by_line("concurrency", at_once(said))));
         }
-        let Some(budget) = self.budget() else {
+        let Some(budget) = self.bound.budget else {
             return Err(Failure::failed(format!(
                 "{}: no concurrency is configured, and what bounds it otherwise (serve --concurrency, the event source \
                  mapping) does not stand in the ledger; give --concurrency",
@@ -140,12 +189,9 @@ impl Figures<'_> {
             )));
         };
         let most = self.survey.tally.most_at_once();
-        let how = format!("the budget in force; {most} at once were seen");
-        Ok((budget.concurrency, Origin::configured("concurrency", at_once(budget.concurrency), how)))
-    }
-
-    fn budget(&self) -> Option<Budget> {
-        self.destination.budget.filter(|budget| !budget.is_unbounded())
+        let seen = format!("; {most} at once were seen");
+        let origin = self.bound.origin("concurrency", at_once(budget.concurrency), &seen);
+        Ok((budget.concurrency, origin))
     }
 
     fn rate(&self) -> (Option<f64>, Option<Origin>) {
@@ -153,9 +199,10 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.rate {
             return (Some(said.per_s()), Some(said_by_line("rate_per_s", per_s(said))));
         }
-        let rate = self.budget().and_then(|budget| budget.rate);
-        let how = || "the budget in force".to_owned();
-        (rate.map(Rate::per_s), rate.map(|rate| Origin::configured("rate_per_s", per_s(rate), how())))
+        // No hold is eased to a rate: it is the configured one.
+        let rate = self.bound.budget.and_then(|budget| budget.rate);
+        let origin = |rate| Origin::configured("rate_per_s", per_s(rate), "the budget in force".to_owned());
+        (rate.map(Rate::per_s), rate.map(origin))
     }
 
     fn duplicates(&self) -> Result<(f64, Origin), Failure> {
@@ -174,10 +221,13 @@ impl Figures<'_> {
             return Ok((said, said_by_line("outage_ms", said.to_string())));
         }
         let (open, name) = (self.survey.tally.open(), &self.destination.name);
-        if self.survey.more_wait {
+        if self.survey.more_held {
             let sentence =
                 format!("{name}: more than {MOST} are held, and no more are counted; give --outage");
             return Err(Failure::failed(sentence));
+        }
+        if self.survey.more_wait {
+            return Err(self.more_wait("--outage"));
         }
         if open == 0 {
             let sentence =
@@ -193,6 +243,9 @@ impl Figures<'_> {
         if let Some(said) = self.arguments.deadline {
             return Ok((said, said_by_line("deadline_ms", said.to_string())));
         }
+        if self.survey.more_wait {
+            return Err(self.more_wait("--deadline"));
+        }
         let tally = &self.survey.tally;
         let Some(nearest) = tally.nearest_limit() else {
             let sentence = "nothing waits whose deadline or horizon is still to come; give --deadline";
@@ -207,9 +260,20 @@ impl Figures<'_> {
     /// That older ones were not looked at, where that is so.
     fn cut(&self) -> String {
         match self.survey.from > self.since {
-            true => format!(" (the newest {MOST} were read; older ones count only where they are held)"),
+            true => format!(
+                " (the newest {} of its tenants' were read; older ones count only where they wait)",
+                self.survey.looked_at
+            ),
             false => String::new(),
         }
+    }
+
+    fn more_wait(&self, option: &str) -> Failure {
+        Failure::failed(format!(
+            "{}: more than {MOST} wait for their attempts, of all destinations, and not all were read: older ones to \
+             this one may be among the others; give {option}",
+            self.destination.name
+        ))
     }
 
     fn too_few(&self, few: TooFew, option: &str) -> Failure {

@@ -3,6 +3,7 @@
 
 use thiserror::Error;
 
+use super::hand_over::Stays;
 use crate::attempt::{Attempt, Witness};
 use crate::delivery::{Limit, Record, State};
 use crate::time::{DurationMs, TimeMs};
@@ -38,15 +39,15 @@ pub struct ServiceTime {
     pub p50: DurationMs,
     /// 95 of 100 acknowledged ones took no longer.
     pub p95: DurationMs,
-    /// From the publish to the claim, where nothing was waited for: a quarter of those delivered by their
-    /// first attempt took no longer. About so long a place stands empty until the next delivery has it.
-    pub hand_over: DurationMs,
+    /// From the publish to the claim, where nothing was waited for: a quarter of those that found a free place
+    /// took no longer. About so long a place stands empty until the next delivery has it.
+    pub hand_over: Result<Measured<DurationMs>, TooFew>,
 }
 
 impl ServiceTime {
-    /// How long a delivery keeps a place from the next one.
+    /// How long a delivery keeps a place from the next one; without the hand-over where that was not measured.
     pub fn place(&self) -> DurationMs {
-        self.mean.plus(self.hand_over)
+        self.hand_over.map_or(self.mean, |hand_over| self.mean.plus(hand_over.value))
     }
 }
 
@@ -60,8 +61,7 @@ pub struct Tally {
     attempts: u64,
     /// When each acknowledged request was settled, and how long it had kept its place.
     acknowledged: Vec<(TimeMs, DurationMs)>,
-    /// From the publish to the claim, of what was delivered by its first attempt and could go at once.
-    handed: Vec<u64>,
+    stays: Stays,
     failed: Vec<DurationMs>,
     open: u64,
     nearest: Option<Limit>,
@@ -77,7 +77,7 @@ impl Tally {
             succeeded: 0,
             attempts: 0,
             acknowledged: Vec::new(),
-            handed: Vec::new(),
+            stays: Stays::default(),
             failed: Vec::new(),
             open: 0,
             nearest: None,
@@ -93,16 +93,22 @@ impl Tally {
             self.attempts += u64::from(record.attempts_made.max(1));
             if let (Some(ended_at), Some(span)) = (record.ended_at, record.acknowledged_after) {
                 self.acknowledged.push((ended_at, span));
-                if record.attempts_made == 1 && record.delivery.not_before.is_none() {
-                    self.handed.push(ended_at.minus(span).since(record.delivery.first_queued_at).as_ms());
-                }
             }
         }
-        self.waiting(record);
+        self.stays.take(record);
+        self.wait(record);
     }
 
-    /// Counts a delivery that waits, whenever it came in; nothing where it does not wait.
+    /// Counts a delivery that waits and came in before the time that is looked at; nothing where it does not
+    /// wait.
     pub fn waiting(&mut self, record: &Record) {
+        if record.state.is_open() {
+            self.stays.take(record);
+            self.wait(record);
+        }
+    }
+
+    fn wait(&mut self, record: &Record) {
         if !record.state.is_open() {
             return;
         }
@@ -127,13 +133,12 @@ impl Tally {
         Ok(Measured { value: over as f64 * 1000.0 / span.as_ms() as f64, over })
     }
 
-    /// How long a request keeps its place, from the claim to the settle.
-    pub fn service_time(&self) -> Result<Measured<ServiceTime>, TooFew> {
+    /// How long a request keeps its place, of so many places: from the claim to the settle, and until the next
+    /// has it.
+    pub fn service_time(&self, places: u32) -> Result<Measured<ServiceTime>, TooFew> {
         let over = enough(self.acknowledged.len() as u64, "acknowledged requests with their time")?;
         let mut spans: Vec<u64> = self.acknowledged.iter().map(|(_, span)| span.as_ms()).collect();
         spans.sort_unstable();
-        let mut handed = self.handed.clone();
-        handed.sort_unstable();
         let acknowledged = average(spans.iter().copied());
         let repeats = (self.attempts - self.succeeded) as f64 / self.succeeded as f64;
         let failed = match self.failed.is_empty() {
@@ -147,7 +152,7 @@ impl Tally {
             mean,
             p50: percentile(&spans, 50),
             p95: percentile(&spans, 95),
-            hand_over: percentile(&handed, 25),
+            hand_over: self.stays.clone().hand_over(places),
         };
         Ok(Measured { value, over })
     }
@@ -184,12 +189,12 @@ impl Tally {
     }
 }
 
-fn enough(seen: u64, of: &'static str) -> Result<u64, TooFew> {
+pub(super) fn enough(seen: u64, of: &'static str) -> Result<u64, TooFew> {
     if seen < FEWEST { Err(TooFew { seen, of }) } else { Ok(seen) }
 }
 
 /// The nearest rank; 0 of none.
-fn percentile(sorted_ms: &[u64], percent: usize) -> DurationMs {
+pub(super) fn percentile(sorted_ms: &[u64], percent: usize) -> DurationMs {
     let rank = (sorted_ms.len() * percent).div_ceil(100);
     DurationMs::from_ms(sorted_ms.get(rank.saturating_sub(1)).copied().unwrap_or(0))
 }
