@@ -120,7 +120,8 @@ fn a_plan_that_releases_nothing_is_not_started_and_what_blocks_it_is_named() {
     assert!(ran.err.contains(says) && ran.err.ends_with("then plan anew\n"), "{}", ran.err);
     assert!(office.facts(MARIA, &["redrive", "status"]).is_empty());
     // Of a few all can go at once: no sample is proposed.
-    let told = office.by(MARIA, &["redrive", "plan", "--save", "plan.json", "--permanent-reviewed", "mended"]).out;
+    let told =
+        office.by(MARIA, &["redrive", "plan", "--save", "plan.json", "--permanent-reviewed", "mended"]).out;
     assert!(told.ends_with("redrive start plan.json --rate 5/s --why \"why\" begins it\n"), "{told}");
     assert_eq!(office.by(MARIA, &line).code, 0);
 }
@@ -151,6 +152,8 @@ fn a_run_is_one_run_however_often_it_is_started_stopped_or_resumed() {
         "{}",
         status.out
     );
+
+    assert!(status.out.contains("\n  outcomes  none since the resume at 2"), "{}", status.out);
 
     let unknown = "rdr_00000000000000000000000000";
     let ran = office.by(MARIA, &["redrive", "stop", unknown, "--why", "x"]);

@@ -53,9 +53,8 @@ fn check_is_for_something(plan: &Plan) -> Result<(), ActError> {
         return Ok(());
     }
     let blocks = plan.blocks().into_iter();
-    let blocks = blocks.map(|(block, count)| {
-        format!("{} ({count}): to release them, {}", block.as_str(), block.remedy())
-    });
+    let blocks = blocks
+        .map(|(block, count)| format!("{} ({count}): to release them, {}", block.as_str(), block.remedy()));
     let blocks: Vec<_> = blocks.collect();
     Err(ActError::Refused(format!(
         "the plan releases nothing: all {} are blocked; {}; then plan anew",
@@ -93,6 +92,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             not_before: start.not_before,
             reviews: plan.reviews.clone(),
             standing: Standing::Running,
+            resumed_at: None,
             lanes,
             in_hand: Vec::new(),
             hand_of: None,
