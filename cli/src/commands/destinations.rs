@@ -6,6 +6,7 @@ use std::sync::Arc;
 use waybill_domain::destination::Destination;
 use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Order, OrderBody};
+use waybill_service::config::Config;
 use waybill_service::held::count_held;
 use waybill_service::office::Office;
 use waybill_service::ports::{Catalogue, Clock as _, DeadLetterGroup, Ledger};
@@ -42,9 +43,9 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List => {
             let operator = Operator::of(globals, &opened, "destinations list").await?;
             on_office!(opened, |ledger, office| {
-                let mut seen = all(ledger, office, &operator).await?;
+                let (config, mut seen) = all(ledger, office, &operator).await?;
                 for seen in &mut seen {
-                    look(ledger, &operator, seen, COUNTED[0]).await?;
+                    look(ledger, &operator, &config, seen, COUNTED[0]).await?;
                 }
                 match globals.output {
                     Format::Json => seen.iter().for_each(|seen| out::json(&shown::facts(seen))),
@@ -57,11 +58,11 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Show { destination } => {
             let operator = Operator::of(globals, &opened, "destinations show").await?;
             on_office!(opened, |ledger, office| {
-                let all = all(ledger, office, &operator).await?;
+                let (config, all) = all(ledger, office, &operator).await?;
                 let Some(mut seen) = all.into_iter().find(|seen| seen.destination.name == destination) else {
                     return Err(known::no_destination(operator.config()?, &operator, &destination));
                 };
-                look(ledger, &operator, &mut seen, COUNTED[1]).await?;
+                look(ledger, &operator, &config, &mut seen, COUNTED[1]).await?;
                 match globals.output {
                     Format::Json => out::json(&shown::facts(&seen)),
                     Format::Table => out::line(shown::of_one(&seen)),
@@ -73,14 +74,14 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 /// Every destination that serves a tenant whose matters the operator may know of, and of each what is
-/// these tenants'.
+/// these tenants'; and the configuration under the holds in force.
 async fn all(
     ledger: &impl Catalogue,
     office: &impl Office,
     operator: &Operator,
-) -> Result<Vec<Seen>, Failure> {
-    let config = operator.config()?;
+) -> Result<(Config, Vec<Seen>), Failure> {
     let holds = in_force(office, operator).await?;
+    let config = operator.config()?.clone().under(&holds);
     let mut dead = Vec::new();
     if operator.is_across() {
         dead = ledger.dead_letter_summary(None).await?;
@@ -90,7 +91,8 @@ async fn all(
         }
     }
     let seen = config.destinations.values().map(|destination| seen(destination, &holds, &dead, operator));
-    Ok(seen.filter(|seen| !seen.tenants.is_empty()).collect())
+    let seen = seen.filter(|seen| !seen.tenants.is_empty()).collect();
+    Ok((config, seen))
 }
 
 fn seen(
@@ -119,6 +121,7 @@ fn seen(
 async fn look(
     ledger: &impl Ledger,
     operator: &Operator,
+    config: &Config,
     seen: &mut Seen,
     most: usize,
 ) -> Result<(), Failure> {
@@ -130,8 +133,8 @@ async fn look(
     let held = count_held(ledger, name, most, |key| operator.may_see(&key.tenant)).await?;
     let is_shared = seen.tenants.len() < seen.destination.tenants.len();
     let now = SystemClock.now();
-    let config = operator.config()?.clone().under(&seen.holds);
     seen.standing = Some(Standing {
+        budget: config.budget_of(&seen.destination).copied(),
         eased: config.eased.get(name).copied(),
         in_use: (!is_shared).then(|| usage.in_use(now)),
         suspension: usage.health.suspension().cloned(),

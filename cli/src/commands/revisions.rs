@@ -210,7 +210,7 @@ async fn meant(office: &impl Revisions, named: &str) -> Result<Revision, Failure
         |revision: &Revision| Some(revision.number) == number || revision.revision.as_str() == named;
     let found = each_revision(office, |revision| Some(revision).filter(is_meant)).await?;
     found.ok_or_else(|| {
-        Failure::failed(format!("there is no configuration {named}; waybill config history lists them"))
+        Failure::wrong_input(format!("there is no configuration {named}; waybill config history lists them"))
     })
 }
 

@@ -32,7 +32,7 @@ impl Health {
         }
         let answer = match store.check_write().await {
             Ok(()) => Answer::healthy(),
-            Err(error) => Answer::refusing(&Refusal::unavailable(&error)),
+            Err(error) => Answer::refusing(&Refusal::unhealthy(&error)),
         };
         *found = Some((Instant::now(), answer.clone()));
         answer

@@ -67,7 +67,7 @@ pub(crate) fn of_all(all: &[Seen]) -> String {
             list(&seen.tenants),
             or_dash(seen.destination.owner.as_deref().map(escaped)),
             seen.destination.url.origin(),
-            or_dash(seen.standing.as_ref().and_then(|standing| standing.at_once(&seen.destination))),
+            or_dash(seen.standing.as_ref().and_then(Standing::at_once)),
             if held.is_empty() { "-".to_owned() } else { held.join(", ") },
             or_dash(seen.standing.as_ref().map(Standing::held)),
             seen.dead_letters().to_string(),

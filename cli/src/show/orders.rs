@@ -58,7 +58,7 @@ pub(crate) struct HeldCounts {
 
 /// Holds, one row each; with what they keep back, where that was counted.
 pub(crate) fn of_holds(holds: &[(&Order, &Hold)], counts: Option<&HeldCounts>) -> String {
-    let header = ["HOLD", "KEEPS BACK", "HELD", "REASON", "SINCE", "BY", "WHY", "LIFTED"];
+    let header = ["HOLD", "KEEPS BACK", "HELD", "REASON", "SINCE", "BY", "WHY", "LIFTED OR EASED"];
     let rows = holds.iter().enumerate().map(|(n, (order, hold))| {
         let count = counts.and_then(|counts| Some((counts.of.get(n)?, counts.are_all)));
         let held = count.filter(|_| hold.lifted.is_none()).map(|(count, are_all)| match are_all {
@@ -66,7 +66,8 @@ pub(crate) fn of_holds(holds: &[(&Order, &Hold)], counts: Option<&HeldCounts>) -
             false => format!("{count} or more"),
         });
         let lifted = hold.lifted.as_ref();
-        let lifted = lifted.map(|by| format!("{} by {}: {}", by.at, escaped(&by.by), escaped(&by.why)));
+        let lifted =
+            lifted.map(|by| format!("lifted {} by {}: {}", by.at, escaped(&by.by), escaped(&by.why)));
         let lifted = lifted.or_else(|| hold.eased.as_ref().map(eased_in_words));
         [
             order.id.to_string(),

@@ -4,6 +4,7 @@ use waybill_domain::delivery::{LastFailure, Record, State};
 use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
 use waybill_domain::hold::HoldReason;
 use waybill_domain::outcome::FailureClass;
+use waybill_domain::time::TimeMs;
 
 use super::escape::escaped;
 
@@ -55,19 +56,14 @@ fn of_open(record: &Record) -> Outlook {
             HoldReason::Quarantine => "its class of payloads is kept back",
             HoldReason::Gate => "everything is held",
             HoldReason::Suspended => "its destination is suspended until it is mended",
-            HoldReason::RunStopped => "the redrive run that released it is stopped",
+            HoldReason::RunStopped => "the redrive run that released it was stopped",
             HoldReason::Budget => "its destination has as much to do as it may have at once",
         };
         let sentence = format!("it is held since {}: {why}; it costs no attempt meanwhile", held.since);
         let until = match (held.reason, record.delivery.deadline) {
             // It goes by itself as soon as there is room.
             (HoldReason::Budget, _) => None,
-            (HoldReason::RunStopped, Some(deadline)) => {
-                Some(format!("resume the run in time (waybill redrive resume): its deadline is {deadline}"))
-            }
-            (HoldReason::RunStopped, None) => {
-                Some("resume the run when it may go (waybill redrive resume)".to_owned())
-            }
+            (HoldReason::RunStopped, deadline) => Some(stopped(record, deadline)),
             // Lifted by hand it would be refused, and suspended again.
             (HoldReason::Suspended, deadline) => {
                 let destination = &record.delivery.destination;
@@ -87,6 +83,20 @@ fn of_open(record: &Record) -> Outlook {
         _ => format!("automation ends at {}", record.horizon_at),
     };
     quiet(format!("attempt {next} of {of} is due at {}; {limit}", record.due_at))
+}
+
+/// The record does not say how its run stands now: what is true either way.
+fn stopped(record: &Record, deadline: Option<TimeMs>) -> String {
+    let status = ["waybill redrive status"].into_iter().chain(record.redrive_run.as_deref());
+    let status = status.collect::<Vec<_>>().join(" ");
+    let resume = match deadline {
+        Some(deadline) => format!("resume it in time: its deadline is {deadline}"),
+        None => "resume it when it may go".to_owned(),
+    };
+    format!(
+        "where its run is stopped still ({status}), {resume}; where it goes on or has finished, this goes by itself \
+         when there is room"
+    )
 }
 
 fn expired(record: &Record) -> Outlook {

@@ -1,10 +1,9 @@
 //! A plan for a redrive: what it means, what it counted, and what would release what is blocked.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use waybill_domain::redrive::{Block, Fate, Reviews, Selection};
+use waybill_domain::redrive::{Fate, Reviews, Selection};
 use waybill_service::redrive::plan::Plan;
 
 use super::escape::escaped;
@@ -58,13 +57,17 @@ pub(crate) fn of_plan(plan: &Plan, saved: Option<&Path>) -> String {
              idempotency-key"
         ));
     }
-    for (block, count) in blocks(plan) {
+    for (block, count) in plan.blocks() {
         lines.push(format!("  {} ({count}): to release them, {}", block.as_str(), block.remedy()));
     }
     lines.push(match saved {
+        Some(_) if blocked == selected => {
+            "nothing was changed; nothing is to be released, and no run is started from it".to_owned()
+        }
         Some(file) => format!(
-            "nothing was changed; waybill redrive start {} --rate 5/s --sample 10 --why \"why\" begins it",
-            file.display()
+            "nothing was changed; waybill redrive start {} --rate 5/s{} --why \"why\" begins it",
+            file.display(),
+            sample(released)
         ),
         None => "nothing was changed; --save FILE keeps the plan, and a run is started from that".to_owned(),
     });
@@ -74,7 +77,7 @@ pub(crate) fn of_plan(plan: &Plan, saved: Option<&Path>) -> String {
 /// A plan for programs, with the file's own contents.
 pub(crate) fn facts(plan: &Plan, saved: Option<&Path>) -> Value {
     let Totals { selected, released, expired, blocked } = totals(plan);
-    let blocks = blocks(plan).into_iter();
+    let blocks = plan.blocks().into_iter();
     json!({
         "selected": selected,
         "to_release": released,
@@ -87,6 +90,14 @@ pub(crate) fn facts(plan: &Plan, saved: Option<&Path>) -> Value {
         "saved": saved.map(|file| file.display().to_string()),
         "plan": plan,
     })
+}
+
+/// A sample to begin with: some, and far from all; none of a few.
+fn sample(released: u64) -> String {
+    match released / 10 {
+        0 => String::new(),
+        tenth => format!(" --sample {}", tenth.min(10)),
+    }
 }
 
 struct Totals {
@@ -103,16 +114,6 @@ fn totals(plan: &Plan) -> Totals {
         expired: plan.count(|fate| fate == Fate::Expire),
         blocked: plan.count(|fate| matches!(fate, Fate::Blocked(_))),
     }
-}
-
-fn blocks(plan: &Plan) -> BTreeMap<Block, u64> {
-    let mut found = BTreeMap::new();
-    for group in &plan.groups {
-        if let Fate::Blocked(block) = group.fate {
-            *found.entry(block).or_default() += group.count;
-        }
-    }
-    found
 }
 
 /// What a reviewer took upon themselves, with their reasons.

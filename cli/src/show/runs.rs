@@ -61,7 +61,7 @@ pub(crate) fn of_run(order: &Order, run: &Run, seen: Outcomes) -> String {
             "  came to   {} of {} released, {} expired, {} blocked",
             run.tally.released, run.planned, run.tally.expired, run.tally.blocked
         ),
-        format!("  outcomes  {}", outcomes(seen)),
+        format!("  outcomes  {}", outcomes(run, seen)),
     ];
     for (what, why) in reviews(&run.reviews) {
         lines.push(format!("  reviewed  {what}: {}", escaped(why)));
@@ -105,6 +105,7 @@ pub(crate) fn facts(order: &Order, run: &Run, seen: Outcomes) -> Map<String, Val
         "started": signed(&run.started),
         "rate": run.rate.to_string(),
         "sample": run.sample,
+        "resumed_at": run.resumed_at.map(|at| at.to_string()),
         "not_before": run.not_before.map(|at| at.to_string()),
         "reviews": run.reviews,
         "planned": run.planned,
@@ -151,10 +152,11 @@ fn limits(run: &Run) -> String {
     run.sample.map_or_else(String::new, |sample| format!(", a sample of {sample} first"))
 }
 
-fn outcomes(Outcomes { delivered, failed, open }: Outcomes) -> String {
-    match delivered + failed + open {
-        0 => "none to be seen yet".to_owned(),
-        all => format!(
+fn outcomes(run: &Run, Outcomes { delivered, failed, open }: Outcomes) -> String {
+    match (delivered + failed + open, run.resumed_at) {
+        (0, Some(at)) => format!("none since the resume at {at}"),
+        (0, None) => "none to be seen yet".to_owned(),
+        (all, _) => format!(
             "of the last {all} released: {delivered} delivered, {failed} failed at their next attempt, {open} not known yet"
         ),
     }

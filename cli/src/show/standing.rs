@@ -9,6 +9,8 @@ use waybill_service::held::HeldCount;
 
 /// How a destination stands now.
 pub(crate) struct Standing {
+    /// What it may be asked to bear now.
+    pub(crate) budget: Option<Budget>,
     /// Its budget while a hold on it is eased.
     pub(crate) eased: Option<Budget>,
     /// How many slots of its budget are leased or reserved; none where its reader may not know.
@@ -30,9 +32,9 @@ impl Standing {
     }
 
     /// Requests that are with it, in a few words.
-    pub(crate) fn at_once(&self, destination: &Destination) -> Option<String> {
+    pub(crate) fn at_once(&self) -> Option<String> {
         let in_use = self.in_use?;
-        Some(match self.eased.as_ref().or(destination.budget.as_ref()) {
+        Some(match &self.budget {
             Some(budget) => format!("{in_use} of {}", budget.concurrency),
             None => in_use.to_string(),
         })
@@ -41,7 +43,7 @@ impl Standing {
     /// Its lines for people.
     pub(crate) fn lines(&self, destination: &Destination) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(at_once) = self.at_once(destination) {
+        if let Some(at_once) = self.at_once() {
             lines.push(format!("  at once       {at_once}"));
         }
         let by_reason = self.held.by_reason.iter();

@@ -234,4 +234,16 @@ fn a_claim_and_a_hold_are_shown_as_what_they_are() {
     let held = record(None).hold(&writer("h", at(7)), suspended).unwrap().into_after();
     let told = "  for you      mend acme-accounting; the next probe lifts it (waybill destinations show acme-accounting)";
     check(&held, &[], &[told]);
+    // Its run may go on again, or have finished: a resume of it would be refused.
+    for (deadline, resume) in
+        [(None, "when it may go"), (Some(at(9_000_000)), "in time: its deadline is 2026-01-01T02:30:00.000Z")]
+    {
+        let stopped = Held { reason: HoldReason::RunStopped, since: at(7) };
+        let held = record(deadline).hold(&writer("h", at(7)), stopped).unwrap().into_after();
+        let told = format!(
+            "  for you      where its run is stopped still (waybill redrive status), resume it {resume}; \
+             where it goes on or has finished, this goes by itself when there is room"
+        );
+        check(&held, &[], &[&told]);
+    }
 }

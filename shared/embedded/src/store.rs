@@ -39,7 +39,7 @@ impl<C: Clock> EmbeddedStore<C> {
     }
 
     pub(crate) fn open_waiting(path: &Path, clock: C, busy: Duration) -> Result<Self, OpenError> {
-        let writer = Writer::start(open_writer(path, busy)?)?;
+        let writer = Writer::start(open_writer(path, busy)?, busy)?;
         let readers = Readers::start(path, busy)?;
         let threads = Threads { writer, readers, arrivals: watch::Sender::new(0) };
         Ok(Self { threads: Arc::new(threads), clock: Arc::new(clock) })

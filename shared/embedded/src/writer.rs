@@ -4,10 +4,15 @@
 //! under a savepoint of its own, so one that fails undoes nothing of its neighbours. If the commit
 //! fails, all of its jobs did, and each is told so. A job whose caller has gone away before its
 //! turn is not run; one whose caller goes away later is done all the same.
+//!
+//! While another process keeps the file, a job waits for that process at most one and a half times as long
+//! as the connection does: whoever has waited half as long when a group gives up is told with that group.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -20,16 +25,22 @@ const MOST_TOGETHER: usize = 256;
 
 /// The way to the writer's thread, which ends when the last of these is dropped.
 pub(crate) struct Writer {
-    jobs: Sender<Box<dyn Job>>,
+    jobs: Sender<Asked>,
+}
+
+/// A job, and when it was asked for.
+struct Asked {
+    at: Instant,
+    job: Box<dyn Job>,
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(crate) fn start(conn: Connection) -> std::io::Result<Self> {
+    /// Starts the thread; `busy` is how long its connection waits for another process.
+    pub(crate) fn start(conn: Connection, busy: Duration) -> std::io::Result<Self> {
         let (jobs, waiting) = channel();
         std::thread::Builder::new()
             .name("waybill-writer".to_owned())
-            .spawn(move || write_until_closed(&conn, &waiting))?;
+            .spawn(move || write_until_closed(&conn, busy, &waiting))?;
         Ok(Self { jobs })
     }
 
@@ -41,7 +52,7 @@ impl Writer {
     {
         let (to, answer) = oneshot::channel();
         let job = Box::new(Step { work: Some(work), done: None, to });
-        self.jobs.send(job).map_err(|_| Fault::Stopped)?;
+        self.jobs.send(Asked { at: Instant::now(), job }).map_err(|_| Fault::Stopped)?;
         answer.await.unwrap_or(Err(Fault::Stopped))
     }
 }
@@ -93,36 +104,46 @@ where
     }
 }
 
-fn write_until_closed(conn: &Connection, waiting: &Receiver<Box<dyn Job>>) {
-    while let Ok(first) = waiting.recv() {
-        let mut group = vec![first];
-        group.extend(waiting.try_iter().take(MOST_TOGETHER - 1));
-        group.retain(|job| job.is_wanted());
+fn write_until_closed(conn: &Connection, busy: Duration, waiting: &Receiver<Asked>) {
+    let mut line = VecDeque::new();
+    loop {
+        if line.is_empty() {
+            let Ok(first) = waiting.recv() else { return };
+            line.push_back(first);
+        }
+        line.extend(waiting.try_iter().take(MOST_TOGETHER.saturating_sub(line.len())));
+        let mut group: Vec<Asked> = line.drain(..line.len().min(MOST_TOGETHER)).collect();
+        group.retain(|asked| asked.job.is_wanted());
         if group.is_empty() {
             continue;
         }
         let lost = commit_together(conn, &mut group).err().map(Arc::new);
         if let Some(cause) = &lost {
-            // Whoever asked while another process kept the turn has waited for it, too; group by group,
-            // the last would be answered long after its caller's patience.
+            // Group by group, the last would be answered long after its caller's patience. Who came a moment
+            // ago has hardly waited, and is tried next.
             if is_busy(cause) {
-                group.extend(waiting.try_iter());
+                line.extend(waiting.try_iter());
+                let now = Instant::now();
+                let has_waited = |asked: &Asked| now.saturating_duration_since(asked.at) >= busy / 2;
+                let (waited, young): (Vec<_>, _) = line.into_iter().partition(has_waited);
+                group.extend(waited);
+                line = young.into();
             }
             tracing::warn!(writes = group.len(), cause = %cause, "a group of writes was not committed");
         }
-        for job in group {
-            job.answer(lost.as_ref());
+        for asked in group {
+            asked.job.answer(lost.as_ref());
         }
     }
 }
 
 /// Runs every job of the group and commits what succeeded. On an error, nothing of it stands.
-fn commit_together(conn: &Connection, group: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn commit_together(conn: &Connection, group: &mut [Asked]) -> rusqlite::Result<()> {
     // IMMEDIATE: to wait for another process here, where waiting is possible, not half-way.
     execute(conn, "BEGIN IMMEDIATE")?;
     let committed = group
         .iter_mut()
-        .try_for_each(|job| run_alone(conn, job.as_mut()))
+        .try_for_each(|asked| run_alone(conn, asked.job.as_mut()))
         .and_then(|()| execute(conn, "COMMIT"));
     // After some failures (a full disk, say) SQLite has rolled back by itself.
     if committed.is_err() && !conn.is_autocommit() {

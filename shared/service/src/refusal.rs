@@ -190,6 +190,12 @@ impl Refusal {
         Self { cause: Some(cause), ..Self::new(Code::Unavailable, format!("{error}: {when}")) }
     }
 
+    /// What comes in cannot be kept now: the answer to whoever asks just that.
+    pub fn unhealthy(error: &PortError) -> Self {
+        let message = format!("{error}: what comes in cannot be kept now");
+        Self { message, ..Self::unavailable(error) }
+    }
+
     /// The same facts as JSON.
     pub fn facts(&self) -> Value {
         let mut facts = Map::new();

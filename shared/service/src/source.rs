@@ -68,8 +68,9 @@ impl<S, C> fmt::Debug for ConfigSource<S, C> {
 pub struct Look {
     /// The configuration in force.
     pub config: Arc<Config>,
-    /// How often the holds, or how far they are eased, have changed since this process first looked. Whoever finds the same count
-    /// as before has missed nothing: not even a hold that was placed and lifted meanwhile.
+    /// How often the holds, or how far they are eased, have changed since this process first looked.
+    /// Whoever finds the same count as before has missed nothing: not even a hold that was placed and
+    /// lifted meanwhile.
     pub changes_of_holds: u64,
 }
 

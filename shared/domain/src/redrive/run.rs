@@ -161,6 +161,9 @@ pub struct Run {
     pub reviews: Reviews,
     /// Where it stands.
     pub standing: Standing,
+    /// When it was last resumed: outcomes are looked at anew since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<TimeMs>,
     /// How far it has come.
     pub lanes: BTreeMap<DestinationName, Lane>,
     /// What it is carrying out. Written before anything of it is done, so that whoever finds it after a
@@ -322,6 +325,7 @@ impl Run {
         }
         self.standing = Standing::Running;
         self.sample = None;
+        self.resumed_at = Some(now);
         // What was seen to fail before somebody looked into it says nothing of what goes from here on.
         self.watched.clear();
         self.outcomes.clear();

@@ -1,5 +1,7 @@
 //! Writes that share a commit share nothing else.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use rusqlite::{Connection, params};
@@ -9,7 +11,9 @@ use waybill_service::ports::{PortError, PortResult};
 use super::{Still, fresh};
 use crate::EmbeddedStore;
 use crate::fault::Fault;
+use crate::schema::open_writer;
 use crate::store::QUEUE;
+use crate::writer::Writer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_fails_is_undone_alone() {
@@ -143,6 +147,44 @@ async fn whoever_asks_while_another_process_writes_waits_no_longer_than_the_firs
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_a_moment_before_a_group_gives_up_is_tried_next() {
+    static GROUP_WAITS: AtomicBool = AtomicBool::new(false);
+    static GIVE_UP: AtomicBool = AtomicBool::new(false);
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("waybill.db");
+    // No job of this test ever has waited half as long.
+    let hour = std::time::Duration::from_secs(3600);
+    let mut conn = open_writer(&path, hour).unwrap();
+    conn.busy_handler(Some(|_| {
+        GROUP_WAITS.store(true, Ordering::SeqCst);
+        while !GIVE_UP.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        false
+    }))
+    .unwrap();
+    let writer = Arc::new(Writer::start(conn, hour).unwrap());
+    let insert = |body: &'static str| {
+        let writer = writer.clone();
+        asked(async move { writer.run(move |conn| add(conn, body)).await })
+    };
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let first = insert("first");
+    while !GROUP_WAITS.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    let young = insert("young");
+    other.execute_batch("COMMIT").unwrap();
+    GIVE_UP.store(true, Ordering::SeqCst);
+    assert!(first.await.unwrap().is_err());
+    young.await.unwrap().unwrap();
+    let kept: String =
+        other.query_row("SELECT group_concat(body) FROM message", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, "young");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_caller_went_away_before_its_turn_is_not_made() {
     let (store, _dir) = fresh();
     let gate = hold_writer(&store).await;
@@ -186,12 +228,16 @@ fn spawn<T: Send + 'static>(
     work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
 ) -> JoinHandle<PortResult<T>> {
     let store = store.clone();
-    let mut asking = Box::pin(async move { store.write(QUEUE, work).await });
+    asked(async move { store.write(QUEUE, work).await })
+}
+
+fn asked<F>(asking: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let mut asking = Box::pin(asking);
     // The first poll puts the job into the writer's line.
-    let first = std::future::Future::poll(
-        asking.as_mut(),
-        &mut std::task::Context::from_waker(std::task::Waker::noop()),
-    );
+    let first = Future::poll(asking.as_mut(), &mut std::task::Context::from_waker(std::task::Waker::noop()));
     match first {
         std::task::Poll::Ready(answer) => tokio::spawn(async move { answer }),
         std::task::Poll::Pending => tokio::spawn(asking),

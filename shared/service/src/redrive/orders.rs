@@ -6,7 +6,7 @@ use serde_json::json;
 use waybill_domain::audit::{Act, Draft};
 use waybill_domain::authority::Book;
 use waybill_domain::order::{Order, OrderBody, OrderId};
-use waybill_domain::redrive::{Lane, ReleaseRate, Run, Standing, Tally};
+use waybill_domain::redrive::{Fate, Lane, ReleaseRate, Run, Standing, Tally};
 use waybill_domain::time::TimeMs;
 
 use super::plan::Plan;
@@ -43,6 +43,26 @@ impl RunAct {
     }
 }
 
+/// A run of a plan that only leaves what it finds would judge anew later, and might release then what
+/// nobody counted.
+fn check_is_for_something(plan: &Plan) -> Result<(), ActError> {
+    if plan.groups.is_empty() {
+        return Err(ActError::Refused("the plan has no dead letters: there is nothing to start".to_owned()));
+    }
+    if plan.groups.iter().any(|group| !matches!(group.fate, Fate::Blocked(_))) {
+        return Ok(());
+    }
+    let blocks = plan.blocks().into_iter();
+    let blocks = blocks
+        .map(|(block, count)| format!("{} ({count}): to release them, {}", block.as_str(), block.remedy()));
+    let blocks: Vec<_> = blocks.collect();
+    Err(ActError::Refused(format!(
+        "the plan releases nothing: all {} are blocked; {}; then plan anew",
+        plan.count(|_| true),
+        blocks.join("; ")
+    )))
+}
+
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
     /// Starts the run that a plan becomes. The same plan twice is one run.
     pub async fn start(&self, plan: &Plan, start: Start, by: &str, why: &str) -> Result<RunAct, ActError> {
@@ -51,11 +71,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         if let Some(order) = self.office.order(&book, &plan.run).await? {
             return Ok(RunAct::Already(order));
         }
-        if plan.groups.is_empty() {
-            return Err(ActError::Refused(
-                "the plan has no dead letters: there is nothing to start".to_owned(),
-            ));
-        }
+        check_is_for_something(plan)?;
         let started = self.sign(by, why);
         let draft = Draft {
             book: book.clone(),
@@ -76,6 +92,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
             not_before: start.not_before,
             reviews: plan.reviews.clone(),
             standing: Standing::Running,
+            resumed_at: None,
             lanes,
             in_hand: Vec::new(),
             hand_of: None,

@@ -14,7 +14,7 @@ use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::{ConfigRevision, DestinationName, TenantId};
 use waybill_domain::order::OrderId;
 use waybill_domain::outcome::Applied;
-use waybill_domain::redrive::{Bench, Fate, Reviews, Selection, judge};
+use waybill_domain::redrive::{Bench, Block, Fate, Reviews, Selection, judge};
 use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
@@ -116,6 +116,17 @@ impl Plan {
     /// How many a run would release.
     pub fn releasable(&self) -> u64 {
         self.count(|fate| fate == Fate::Release)
+    }
+
+    /// What blocks how many.
+    pub fn blocks(&self) -> BTreeMap<Block, u64> {
+        let mut found = BTreeMap::new();
+        for group in &self.groups {
+            if let Fate::Blocked(block) = group.fate {
+                *found.entry(block).or_default() += group.count;
+            }
+        }
+        found
     }
 
     /// Whether a hold keeps something back that a run of it would release.

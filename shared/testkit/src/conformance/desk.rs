@@ -103,6 +103,7 @@ pub fn run(standing: Standing, at: u64) -> OrderBody {
         not_before: Some(t(at + 5)),
         reviews: Reviews { permanent: Some("credentials corrected".to_owned()), ..Reviews::default() },
         standing,
+        resumed_at: Some(t(at + 6)),
         lanes: BTreeMap::from([(books.clone(), lane)]),
         in_hand: vec![
             InHand { delivery: delivery.clone(), due_at: Some(t(at + 7)) },
