@@ -93,6 +93,15 @@ pub(super) async fn started(
     Ok(act.order().clone())
 }
 
+/// Whether a run of this plan is refused.
+pub(super) async fn is_refused(stage: &Stage, plan: &Plan, rate: &str, why: &str) -> Result<bool, Failure> {
+    let start = Start { rate: ReleaseRate::parse("rate", rate)?, sample: None, not_before: None };
+    match desk(stage).start(plan, start, OPERATOR, why).await {
+        Err(ActError::Refused(_)) => Ok(true),
+        act => acted(act).map(|_| false),
+    }
+}
+
 /// How it stands.
 pub(super) async fn run_of(stage: &Stage, order: &Order) -> Result<Run, Failure> {
     let stored = stage.store.order(&order.book, &order.id).await?;

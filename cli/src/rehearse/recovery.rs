@@ -19,7 +19,8 @@ use waybill_testkit::server::script::Answer;
 
 use super::Rehearsal;
 use super::operated::{
-    OPERATOR, acted, carried_out, desk, move_to, of_acme, planned, round, run_of, started, tell, under_holds,
+    OPERATOR, acted, carried_out, desk, is_refused, move_to, of_acme, planned, round, run_of, started, tell,
+    under_holds,
 };
 use super::promises::{effects, ends_as, promise};
 use super::stage::Stage;
@@ -145,22 +146,22 @@ async fn corrected_sampled_released(
 /// One payment cannot be booked, whatever the configuration says.
 async fn refused_for_good(rehearsal: &mut Rehearsal, stage: &mut Stage) -> Result<(), Failure> {
     rehearsal.voice.scene(
-        "The payment pay_7324 is of a lease that the accounting system does not know (422). A run that means it \
-         leaves it alone: nobody has changed anything that could mend it.",
+        "The payment pay_7324 is of a lease that the accounting system does not know (422). A plan that \
+         means it alone starts no run: nobody has changed anything that could mend it.",
     );
     let published = rehearsal.published(stage.publish(&payment(7324)).await)?;
     stage.work_until_quiet().await?;
     let selection = Selection { deliveries: vec![published.delivery_id.clone()], ..of_acme()? };
     let plan = planned(stage, selection).await?;
     tell(rehearsal, &plan);
-    let run = started(stage, &plan, "1/s", None, MOVED).await?;
-    carried_out(stage, &run).await?;
+    let is_refused = is_refused(stage, &plan, "1/s", MOVED).await?;
 
     let (record, attempts) = stage.found(&published).await?;
     let tally = stage.recipient.tally(record.delivery.id.as_str());
     rehearsal.keep(ends_as(&record, State::DeadLettered));
     rehearsal.keep_all(effects(&record, tally, 1, 0));
     let left = stage.next_message().await?.is_none();
+    rehearsal.keep(promise(&record.delivery.event_id, "no run of it is started", true, is_refused));
     rehearsal.keep(promise(&record.delivery.event_id, "it never returned to the queue", true, left));
     rehearsal.conclude(stage, &record, &attempts).await
 }
@@ -226,14 +227,8 @@ async fn audited(rehearsal: &mut Rehearsal, stage: &Stage) -> Result<(), Failure
         rehearsal.voice.tell(format_args!("  {}  {:<16} {}: {why}", entry.at, entry.act, entry.who));
     }
     let acts: Vec<&str> = entries.iter().map(|entry| entry.act.as_str()).collect();
-    let promised = [
-        "redrive_started",
-        "redrive_resumed",
-        "redrive_started",
-        "redrive_started",
-        "redrive_stopped",
-        "redrive_resumed",
-    ];
+    let promised =
+        ["redrive_started", "redrive_resumed", "redrive_started", "redrive_stopped", "redrive_resumed"];
     rehearsal.keep(promise("redrive", "one entry in the audit for each act", &promised[..], &acts[..]));
     let mut verification = Verification::of(book.clone());
     entries.iter().for_each(|entry| verification.read(entry));

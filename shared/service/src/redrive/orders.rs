@@ -56,11 +56,7 @@ fn check_is_for_something(plan: &Plan) -> Result<(), ActError> {
     let blocks = blocks
         .map(|(block, count)| format!("{} ({count}): to release them, {}", block.as_str(), block.remedy()));
     let blocks: Vec<_> = blocks.collect();
-    Err(ActError::Refused(format!(
-        "the plan releases nothing: all {} are blocked; {}; then plan anew",
-        plan.count(|_| true),
-        blocks.join("; ")
-    )))
+    Err(ActError::Refused(format!("the plan releases nothing: {}; then plan anew", blocks.join("; "))))
 }
 
 impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
