@@ -68,10 +68,13 @@ class Rollback(unittest.TestCase):
             try:
                 STAGE.dynamo.update_item(
                     TableName=STAGE.aws.outputs["table"], Key={"pk": item["pk"], "sk": item["sk"]},
-                    UpdateExpression="SET #text = :new", ConditionExpression="#text = :old",
+                    # A write as any other: whoever has read the record before it loses theirs.
+                    UpdateExpression="SET #text = :new, revision = revision + :one",
+                    ConditionExpression="#text = :old AND revision = :read",
                     ExpressionAttributeNames={"#text": "record"},
                     ExpressionAttributeValues={
                         ":new": {"S": json.dumps(record, separators=(",", ":"))}, ":old": item["record"],
+                        ":one": {"N": "1"}, ":read": item["revision"],
                     },
                 )
                 added.append(delivery)
