@@ -239,6 +239,50 @@ fn a_refusal_is_remembered_until_it_cannot_matter_any_more() {
     assert!(usage.is_wanted(over.minus(secs(1))) && !usage.is_wanted(over));
 }
 
+/// It is moved when it would end within twenty seconds of what it should, or too late: a clock went back.
+#[test]
+fn who_waits_moves_what_is_remembered_only_when_that_is_worth_a_write() {
+    let end = |now: TimeMs| now.plus(LEASE).plus(secs(60));
+    let remembered = |usage: &Usage, until: TimeMs| {
+        let ms = DurationMs::from_ms(1);
+        usage.is_wanted(until.minus(ms)) && !usage.is_wanted(until)
+    };
+    let rows = [
+        (T0.plus(secs(19)), end(T0)),
+        (T0.plus(secs(20)), end(T0)),
+        (T0.plus(secs(21)), end(T0.plus(secs(21)))),
+        (T0.minus(secs(1)), end(T0.minus(secs(1)))),
+    ];
+    for (again, until) in rows {
+        let mut usage = Usage::default();
+        usage.someone_waits(T0, LEASE);
+        assert!(remembered(&usage, end(T0)));
+        usage.someone_waits(again, LEASE);
+        assert!(remembered(&usage, until), "{again}");
+    }
+}
+
+#[test]
+fn what_nobody_comes_for_is_not_reserved_any_more_and_the_others_still_are() {
+    let mut usage = Usage::default();
+    for name in ["a", "b"] {
+        assert_eq!(usage.reserve(&slots(2), &delivery(name), false, T0), Some(T0));
+    }
+    usage.unreserve(&[delivery("a"), delivery("c")]);
+    assert!(!usage.is_reserved(&delivery("a")) && usage.is_reserved(&delivery("b")));
+    assert_eq!(usage.free(&slots(2), T0), 1);
+}
+
+#[test]
+fn an_unbounded_destination_is_counted_by_nobody() {
+    let mut usage = Usage::default();
+    assert!(Budget::UNBOUNDED.is_unbounded() && !slots(1000).is_unbounded());
+    let many: Vec<Wanted> = ["a", "b", "c"].map(wanted).into();
+    assert_eq!(usage.take(&Budget::UNBOUNDED, &many, T0, LEASE), [Some(T0.plus(LEASE)); 3]);
+    assert_eq!(usage.reserve(&Budget::UNBOUNDED, &delivery("d"), false, T0), Some(T0));
+    assert_eq!(usage, Usage::default());
+}
+
 #[test]
 fn sixteen_slots_cost_one_write_unit() {
     let names: Vec<String> = (0..16).map(|n| format!("01JD0000000000000000000{n:03}")).collect();
