@@ -14,6 +14,17 @@ use waybill_testkit::scripted::Reaction;
 use crate::crew::Crew;
 use crate::world::{World, with};
 
+const BASE: Load = Load {
+    arrivals_per_s: 0.5,
+    outage: DurationMs::from_secs(600),
+    service_time: DurationMs::from_secs(2),
+    concurrency: 4,
+    safe_concurrency: 4,
+    rate_per_s: None,
+    duplicates_percent: 0.0,
+    deadline: DurationMs::from_secs(3600),
+};
+
 fn gap(load: &Load) -> DurationMs {
     DurationMs::from_ms((1000.0 / load.arrivals_per_s) as u64)
 }
@@ -85,21 +96,11 @@ fn assert_near(name: &str, predicted: f64, seen: f64) {
 
 #[test]
 fn a_drain_takes_as_long_as_was_predicted() {
-    let base = Load {
-        arrivals_per_s: 0.5,
-        outage: DurationMs::from_secs(600),
-        service_time: DurationMs::from_secs(2),
-        concurrency: 4,
-        safe_concurrency: 4,
-        rate_per_s: None,
-        duplicates_percent: 0.0,
-        deadline: DurationMs::from_secs(3600),
-    };
     let rows = [
-        ("four at once", base),
-        ("two at once", Load { concurrency: 2, ..base }),
-        ("a slow recipient", Load { service_time: DurationMs::from_secs(5), concurrency: 6, ..base }),
-        ("a quarter more requests", Load { duplicates_percent: 25.0, ..base }),
+        ("four at once", BASE),
+        ("two at once", Load { concurrency: 2, ..BASE }),
+        ("a slow recipient", Load { service_time: DurationMs::from_secs(5), concurrency: 6, ..BASE }),
+        ("a quarter more requests", Load { duplicates_percent: 25.0, ..BASE }),
     ];
     for (name, load) in rows {
         let mut world = world(&load);
@@ -112,20 +113,10 @@ fn a_drain_takes_as_long_as_was_predicted() {
 /// Traffic, an outage, and at its end a look at the ledger: what that predicts is what comes.
 #[test]
 fn what_the_ledger_shows_predicts_backlog_drain_and_slack() {
-    let base = Load {
-        arrivals_per_s: 0.5,
-        outage: DurationMs::from_secs(600),
-        service_time: DurationMs::from_secs(2),
-        concurrency: 4,
-        safe_concurrency: 4,
-        rate_per_s: None,
-        duplicates_percent: 0.0,
-        deadline: DurationMs::from_secs(3600),
-    };
     let rows = [
-        ("as it comes", base),
-        ("two at once", Load { concurrency: 2, safe_concurrency: 2, ..base }),
-        ("a quarter more requests", Load { duplicates_percent: 25.0, ..base }),
+        ("as it comes", BASE),
+        ("two at once", Load { concurrency: 2, safe_concurrency: 2, ..BASE }),
+        ("a quarter more requests", Load { duplicates_percent: 25.0, ..BASE }),
     ];
     for (name, load) in rows {
         let mut world = world(&load);

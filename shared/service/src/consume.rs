@@ -177,16 +177,12 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             Admission::Hold(reason) => {
                 let by = writer();
                 let change = legal(record.hold(&by, Held { reason, since: scene.now }))?;
-                let round = self.conclude(config, record, change, &by).await?;
-                self.withdraw(errand, destination, record).await;
-                Ok(round)
+                self.conclude_unsent(errand, destination, record, change, &by).await
             }
             Admission::End(ending) => {
                 let by = writer();
                 let change = legal(record.end(&by, ending, &terms.look))?;
-                let round = self.conclude(config, record, change, &by).await?;
-                self.withdraw(errand, destination, record).await;
-                Ok(round)
+                self.conclude_unsent(errand, destination, record, change, &by).await
             }
             Admission::SettleInterrupted => {
                 let by = writer();

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use waybill_domain::admit::{Left, SETTLE_MARGIN};
 use waybill_domain::budget::Wanted;
-use waybill_domain::delivery::Record;
+use waybill_domain::delivery::{Change, Record};
 use waybill_domain::destination::Destination;
 use waybill_domain::envelope::WakeUp;
 use waybill_domain::hold::{Held, HoldReason};
@@ -109,16 +109,20 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         Ok(Round::Done(Verdict::Acknowledge))
     }
 
-    /// It does not go after all: what was reserved for it goes to the next. If that fails, it lapses.
-    pub(super) async fn withdraw(
+    /// Concludes what does not go after all: what was reserved for it goes to the next. If that fails, it
+    /// lapses.
+    pub(super) async fn conclude_unsent(
         &self,
         errand: Errand<'_>,
         destination: Option<&Arc<Destination>>,
         record: &Record,
-    ) {
-        let Some(bid) = destination.and_then(|destination| Bid::of(errand.config, destination)) else {
-            return;
-        };
+        change: Change,
+        by: &Writer,
+    ) -> PortResult<Round> {
+        let round = self.conclude(errand.config, record, change, by).await?;
+        let bid = destination.and_then(|destination| Bid::of(errand.config, destination));
+        // Where another's write came first, it is admitted again, and may go.
+        let (Round::Done(_), Some(bid)) = (&round, bid) else { return Ok(round) };
         // It asks for no slot: whoever holds the turn and waits for all who are on their way must not wait for
         // this one, which waits for the turn.
         if let Some(approach) = errand.approach {
@@ -128,6 +132,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             tracing::warn!(delivery_id = %record.delivery.id, tenant = %record.delivery.tenant,
                 error = error.in_full(), "its slot stays reserved until that lapses");
         }
+        Ok(round)
     }
 
     fn release(&self) -> Reconciler<'_, L, Q, C, D> {
