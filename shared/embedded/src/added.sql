@@ -6,3 +6,8 @@ CREATE TABLE IF NOT EXISTS budget (
     revision    INTEGER NOT NULL,
     usage       TEXT    NOT NULL
 ) STRICT;
+
+-- Wake-ups by whose they are, so that one with many keeps nobody else's waiting (`turns.rs`). NULL for a
+-- body that does not say it.
+CREATE INDEX IF NOT EXISTS message_by_group
+    ON message (iif(json_valid(body), (body ->> 'tenant') || '#' || (body ->> 'destination'), NULL), visible_at, id);

@@ -3,23 +3,18 @@
 //! Only the receipt of a message's last receiving counts. Whoever received before and was too slow
 //! has lost the message, and can neither delete nor hide it.
 
-use rusqlite::{Connection, Row, params};
-use waybill_domain::identity::MessageId;
+use rusqlite::{Connection, params};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Clock, Inbox, PortResult, Receipt, Received};
 
 use crate::dlq;
 use crate::draw;
 use crate::fault::Fault;
-use crate::rows::text;
 use crate::store::{EmbeddedStore, QUEUE};
+use crate::turns::{Turns, Visible};
 
 /// How often a message is delivered. Instead of once more, it is moved to the dead-letter queue.
 pub const MAX_RECEIVES: u32 = 6;
-
-pub(crate) const VISIBLE: &str = "
-    SELECT id, message_id, body, receive_count FROM message
-    WHERE visible_at <= ?1 ORDER BY visible_at, id LIMIT ?2";
 
 const HIDE: &str = "UPDATE message SET visible_at = ?, receive_count = ?, receipt = ? WHERE id = ?";
 
@@ -31,8 +26,8 @@ pub(crate) const NEXT: &str = "SELECT min(visible_at) FROM message";
 
 impl<C: Clock + 'static> Inbox for EmbeddedStore<C> {
     async fn receive(&self, most: usize, visibility: DurationMs) -> PortResult<Vec<Received>> {
-        let clock = self.clock.clone();
-        self.write(QUEUE, move |conn| receive(conn, most, visibility, clock.now())).await
+        let (clock, turns) = (self.clock.clone(), self.turns());
+        self.write(QUEUE, move |conn| receive(conn, &turns, most, visibility, clock.now())).await
     }
 
     async fn acknowledge(&self, receipt: &Receipt) -> PortResult<()> {
@@ -65,23 +60,16 @@ impl<C: Clock + 'static> Inbox for EmbeddedStore<C> {
     }
 }
 
-/// A visible message.
-struct Visible {
-    id: i64,
-    message_id: MessageId,
-    body: String,
-    receive_count: u32,
-}
-
 fn receive(
     conn: &Connection,
+    turns: &Turns,
     most: usize,
     visibility: DurationMs,
     now: TimeMs,
 ) -> Result<Vec<Received>, Fault> {
     let mut received = Vec::new();
     while received.len() < most {
-        let found = visible(conn, most - received.len(), now)?;
+        let found = turns.visible(conn, most - received.len(), now)?;
         if found.is_empty() {
             break;
         }
@@ -98,23 +86,6 @@ fn receive(
         }
     }
     Ok(received)
-}
-
-fn visible(conn: &Connection, most: usize, now: TimeMs) -> Result<Vec<Visible>, Fault> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut select = conn.prepare_cached(VISIBLE)?;
-    let mut rows = select.query(params![now.as_unix_ms(), most])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read_visible(row)?);
-    }
-    Ok(found)
-}
-
-fn read_visible(row: &Row<'_>) -> Result<Visible, Fault> {
-    let message_id = MessageId::parse(text(row, 1)?)
-        .map_err(|fault| Fault::Refused(format!("a stored message cannot be read: {fault}")))?;
-    Ok(Visible { id: row.get(0)?, message_id, body: row.get(2)?, receive_count: row.get(3)? })
 }
 
 fn hand_out(conn: &Connection, message: Visible, until: TimeMs) -> Result<Received, Fault> {

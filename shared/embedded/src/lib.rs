@@ -12,8 +12,8 @@
 //! [`EmbeddedStore::check_write`] and [`EmbeddedStore::arrivals`].
 //!
 //! Order of reading: `schema.sql`, [`EmbeddedStore`], then the threads (`writer`, `readers`), the
-//! ports on them (`ledger`, `budgets`, `catalogue`, `office`, `revisions`, `queue`, `inbox`, `dead_letter_box`) and
-//! at the edge `dlq`.
+//! ports on them (`ledger`, `budgets`, `catalogue`, `office`, `revisions`, `queue`, `inbox` with `turns`, `dead_letter_box`)
+//! and at the edge `dlq`.
 
 mod budgets;
 mod catalogue;
@@ -35,6 +35,7 @@ mod schema;
 mod store;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod writer;
 
 pub use dlq::{DeadMessage, MOVED_BY, REDRIVE_POLICY};

@@ -12,6 +12,7 @@ use waybill_service::ports::{Clock, PortResult};
 use crate::fault::Fault;
 use crate::readers::Readers;
 use crate::schema::{BUSY_TIMEOUT, OpenError, open_writer};
+use crate::turns::Turns;
 use crate::writer::Writer;
 
 /// The name under which the ledger's faults are reported.
@@ -30,6 +31,7 @@ struct Threads {
     writer: Writer,
     readers: Readers,
     arrivals: watch::Sender<u64>,
+    turns: Arc<Turns>,
 }
 
 impl<C: Clock> EmbeddedStore<C> {
@@ -41,7 +43,7 @@ impl<C: Clock> EmbeddedStore<C> {
     pub(crate) fn open_waiting(path: &Path, clock: C, busy: Duration) -> Result<Self, OpenError> {
         let writer = Writer::start(open_writer(path, busy)?, busy)?;
         let readers = Readers::start(path, busy)?;
-        let threads = Threads { writer, readers, arrivals: watch::Sender::new(0) };
+        let threads = Threads { writer, readers, arrivals: watch::Sender::new(0), turns: Arc::default() };
         Ok(Self { threads: Arc::new(threads), clock: Arc::new(clock) })
     }
 }
@@ -56,6 +58,10 @@ impl<C> EmbeddedStore<C> {
 
     pub(crate) fn arrived(&self) {
         self.threads.arrivals.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn turns(&self) -> Arc<Turns> {
+        self.threads.turns.clone()
     }
 
     /// Runs `work` in a transaction; answered means durable.

@@ -5,6 +5,7 @@ mod health;
 mod migration;
 mod plans;
 mod threads;
+mod turns;
 
 use tempfile::TempDir;
 use waybill_domain::time::TimeMs;

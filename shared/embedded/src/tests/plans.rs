@@ -6,7 +6,7 @@ use waybill_domain::identity::TenantId;
 use waybill_service::ports::{DeadLetterFilter, Filter};
 
 use super::fresh;
-use crate::{catalogue, dead_letter_box, inbox, ledger, office};
+use crate::{catalogue, dead_letter_box, inbox, ledger, office, turns};
 
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
     let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -33,7 +33,12 @@ fn costs_do_not_know_history() {
             "SEARCH delivery USING COVERING INDEX delivery_by_hold \
              (destination=? AND (release_order,tenant,delivery_id)>(?,?,?))",
         ),
-        (inbox::VISIBLE.to_owned(), "SEARCH message USING INDEX message_by_visibility (visible_at<?)"),
+        (turns::OLDEST.to_owned(), "SEARCH message USING INDEX message_by_visibility (visible_at<?)"),
+        (turns::NEXT_GROUP.to_owned(), "SEARCH message USING COVERING INDEX message_by_group (<expr>>?)"),
+        (
+            turns::OF_GROUP.to_owned(),
+            "SEARCH message USING INDEX message_by_group (<expr>=? AND visible_at<?)",
+        ),
         (inbox::NEXT.to_owned(), "SEARCH message USING COVERING INDEX message_by_visibility"),
         (
             catalogue::list_of_tenant(&Filter::default(), "acme", Some((1, "whd".to_owned())), 9).sql,

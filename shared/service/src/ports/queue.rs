@@ -67,7 +67,8 @@ pub trait Queue: Send + Sync {
 /// Where a polling worker gets its messages. (On Lambda the event source mapping does this.)
 pub trait Inbox: Send + Sync {
     /// Up to `most` visible messages, earliest visible first, each hidden for `visibility`; empty
-    /// at once if there are none.
+    /// at once if there are none. Where more are visible, a queue may prefer those of a tenant and
+    /// destination that has few (as SQS's fair queues do), as long as the earliest are among them.
     fn receive(
         &self,
         most: usize,
