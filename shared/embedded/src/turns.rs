@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use waybill_domain::identity::MessageId;
 use waybill_domain::time::TimeMs;
@@ -44,9 +45,18 @@ pub(crate) struct Visible {
     pub(crate) receive_count: u32,
 }
 
-/// Which group had its turn last. Forgotten with the process: then it begins anew.
+/// Whose turn it is. Forgotten with the process: then it begins anew.
 #[derive(Default)]
-pub(crate) struct Turns(Mutex<String>);
+pub(crate) struct Turns(Mutex<Turn>);
+
+#[derive(Default)]
+struct Turn {
+    /// The group that had its turn last. As bytes: a body that nobody of ours wrote may name anything.
+    last: Vec<u8>,
+    /// What is left of the groups' half, in halves of a message: where one at a time is taken, the oldest and
+    /// the groups take turns.
+    owed: usize,
+}
 
 impl Turns {
     /// Up to `most` visible messages, fewer only if there are no more.
@@ -55,14 +65,15 @@ impl Turns {
         if oldest.len() < most {
             return Ok(oldest);
         }
-        let groups = self.next_groups(conn, most / 2, now)?;
-        if groups.len() < 2 {
-            return Ok(oldest);
-        }
-        let share = limit(most / 2 / groups.len());
+        let mut turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let owed = most + turn.owed;
+        let of_groups = owed / 2;
+        turn.owed = owed % 2;
+        let groups = turn.next_groups(conn, of_groups, now)?;
+        let share = limit(of_groups / groups.len().max(1));
         let mut chosen = Vec::with_capacity(most);
         for group in &groups {
-            chosen.extend(query(conn, OF_GROUP, params![group, now.as_unix_ms(), share])?);
+            chosen.extend(query(conn, OF_GROUP, params![named(group), now.as_unix_ms(), share])?);
         }
         for message in oldest {
             if chosen.len() < most && !chosen.iter().any(|chosen: &Visible| chosen.id == message.id) {
@@ -71,27 +82,28 @@ impl Turns {
         }
         Ok(chosen)
     }
+}
 
+impl Turn {
     /// Up to `most` groups with something visible, from the one whose turn it is, round and round.
-    fn next_groups(&self, conn: &Connection, most: usize, now: TimeMs) -> Result<Vec<String>, Fault> {
-        let mut turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn next_groups(&mut self, conn: &Connection, most: usize, now: TimeMs) -> Result<Vec<Vec<u8>>, Fault> {
         let (mut groups, mut first) = (Vec::new(), None);
         for _ in 0..MOST_LOOKED_AT {
             if groups.len() == most {
                 break;
             }
-            let Some((group, visible_at)) = after(conn, &turn)? else {
-                if turn.is_empty() {
+            let Some((group, visible_at)) = after(conn, &self.last)? else {
+                if self.last.is_empty() {
                     break;
                 }
-                turn.clear();
+                self.last.clear();
                 continue;
             };
             if first.as_ref() == Some(&group) {
                 break;
             }
             first.get_or_insert_with(|| group.clone());
-            turn.clone_from(&group);
+            self.last.clone_from(&group);
             if visible_at <= now.as_unix_ms() {
                 groups.push(group);
             }
@@ -101,9 +113,15 @@ impl Turns {
 }
 
 /// The group after this one, and when its earliest message is visible.
-fn after(conn: &Connection, group: &str) -> Result<Option<(String, i64)>, Fault> {
+fn after(conn: &Connection, group: &[u8]) -> Result<Option<(Vec<u8>, i64)>, Fault> {
     let mut next = conn.prepare_cached(NEXT_GROUP)?;
-    Ok(next.query_row([group], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    let read = |row: &Row<'_>| Ok((row.get_ref(0)?.as_bytes()?.to_vec(), row.get(1)?));
+    Ok(next.query_row([named(group)], read).optional()?)
+}
+
+/// A group as SQLite compares it: a text, even where it is not UTF-8.
+fn named(group: &[u8]) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(ValueRef::Text(group))
 }
 
 fn query(conn: &Connection, select: &str, parameters: impl rusqlite::Params) -> Result<Vec<Visible>, Fault> {

@@ -66,23 +66,44 @@ async fn a_quiet_group_does_not_wait_for_a_busy_one() {
     }
 }
 
-/// More groups than a round has room for: each has its turn, whatever the busy one sends.
+/// How many rounds it takes until as many of the quiet have come, so many at a time.
+async fn rounds_until(store: &EmbeddedStore<Still>, most: usize, quiet: usize) -> usize {
+    let (mut rounds, mut seen) = (0, 0);
+    while seen < quiet {
+        let received = store.receive(most, HIDDEN).await.unwrap();
+        assert!(!received.is_empty(), "the quiet were received before");
+        seen += received.iter().filter(|message| message.body.contains("quiet")).count();
+        rounds += 1;
+    }
+    rounds
+}
+
+/// More groups than a round has room for: each has its turn, whatever the busy one sends. So it is where a
+/// poller with little room takes one message at a time.
 #[tokio::test]
 async fn turns_go_round() {
-    let (store, _dir) = fresh();
-    send(&store, "busy#a", 500, DurationMs::ZERO).await;
-    for n in 0..20 {
-        send(&store, &format!("quiet-{n:02}#b"), 1, DurationMs::ZERO).await;
+    // How many are taken at once, and how many rounds 20 quiet groups and a busy one take.
+    for (most, expected) in [(10, 5), (4, 11), (3, 14), (2, 21), (1, 42)] {
+        let (store, _dir) = fresh();
+        send(&store, "busy#a", 60, DurationMs::ZERO).await;
+        for n in 0..20 {
+            send(&store, &format!("quiet-{n:02}#b"), 1, DurationMs::ZERO).await;
+        }
+        assert_eq!(rounds_until(&store, most, 20).await, expected, "{most} at a time");
     }
-    let mut waited = 0;
-    let mut seen = 0;
-    while seen < 20 {
-        let received = store.receive(10, HIDDEN).await.unwrap();
-        seen += received.iter().filter(|message| message.body.contains("quiet")).count();
-        waited += 1;
+}
+
+/// What a stranger put into the queue is received like all else, whatever it says of itself.
+#[tokio::test]
+async fn a_strange_body_stops_nobody() {
+    for strange in
+        [r#"{"tenant":"\ud800","destination":"quiet"}"#, r#"{"tenant":["quiet"]}"#, "quiet", "[]quiet"]
+    {
+        let (store, _dir) = fresh();
+        send(&store, "busy#a", 30, DurationMs::ZERO).await;
+        send(&store, strange, 1, DurationMs::ZERO).await;
+        assert!(rounds_until(&store, 3, 1).await <= 11, "{strange}");
     }
-    // 21 groups, five in a round.
-    assert_eq!(waited, 5);
 }
 
 /// Groups whose messages are all for later do not use up the turns of those that have some now.
