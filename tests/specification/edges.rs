@@ -13,7 +13,8 @@ use waybill_domain::settle::{interrupted, settle, standing_evidence};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::build::{
-    T0, at, by, claimed, destination, look, message, pending, report, revision, secs, terms, token,
+    T0, at, by, claimed, delivery, destination, look, message, pending, policy, report, revision, secs,
+    terms, token,
 };
 
 const MS: DurationMs = DurationMs::from_ms(1);
@@ -168,6 +169,44 @@ fn a_failure_just_before_the_limit_is_tried_once_more_at_once() {
     assert_eq!(retry(next(14, at(5), Some(5))).0, at(10));
     let past = Next::End(Ending::DeadLettered(DeadLetterReason::RetryAfterPastDeadline));
     assert_eq!(next(14, at(5).plus(MS), Some(5)), past);
+}
+
+/// To a recipient that fails at once, under as many attempts as one likes: when each begins, in milliseconds
+/// before the deadline, and what the delivery comes to. The latest start is 2,000 before it, the last wake-up 4,000.
+#[test]
+fn one_last_attempt_is_moved_back_to_the_deadline_and_no_more() {
+    let deadline = 60;
+    // Where it begins, what jitter draws (the last again and again), when the attempts begin.
+    let rows: [(u64, &[f64], &[u64]); 4] = [
+        // Backoff draws 0.5, 1, 2, 4, 8, 16, 32, 64 s.
+        (60_000, &[0.5], &[60_000, 59_500, 58_500, 56_500, 52_500, 44_500, 28_500, 4_000]),
+        // As much as can be drawn, from near the deadline: a first one, and one that is moved back.
+        (5_000, &[0.999], &[5_000, 4_001, 4_000]),
+        // The two seconds that are drawn after it just fit.
+        (4_500, &[0.999], &[4_500, 4_000, 2_002]),
+        // After the last wake-up only what is drawn by itself still fits.
+        (4_000, &[0.2, 0.2, 0.999], &[4_000, 3_800, 3_400]),
+    ];
+    for (from, drawn, expected) in rows {
+        let mut terms = terms(OnAmbiguous::Retry);
+        terms.policy = policy(100);
+        let mut record = Record::new(delivery(Some(at(deadline))), &policy(100), revision(), &look());
+        let mut now = at(deadline).minus(DurationMs::from_ms(from));
+        let mut begun = Vec::new();
+        let ending = loop {
+            begun.push(at(deadline).since(now).as_ms());
+            let report = report(Seen::Status(503), None, now);
+            let unit = drawn[(begun.len() - 1).min(drawn.len() - 1)];
+            let settlement =
+                settle(&claimed(&record, now), &report, &terms, &by("m1", "t1", now), unit).unwrap();
+            match settlement.attempt.clone().unwrap().next {
+                Next::Retry { due_at, .. } => now = due_at,
+                Next::End(ending) => break ending,
+            }
+            record = settlement.change.into_after();
+        };
+        assert_eq!((begun.as_slice(), ending), (expected, Ending::Expired), "from {from} ms before");
+    }
 }
 
 #[test]

@@ -194,7 +194,13 @@ fn next_step(
     let in_budget = AttemptNumber::after(claim.attempt.get().saturating_sub(record.attempts_before + 1));
     let jittered = terms.policy.backoff.delay(in_budget, unit);
     let wished = earliest.plus(jittered);
-    let due_at = wished.min(last_wake_up.max(earliest));
+    // One last attempt is moved back to where it fits. What began no earlier than that was it already: another
+    // is made if the delay that was drawn for it leaves room, and is not moved.
+    let is_last = claim.claimed_at >= last_wake_up;
+    if is_last && wished > latest_start {
+        return Next::End(limit.ending);
+    }
+    let due_at = if is_last { wished } else { wished.min(last_wake_up.max(earliest)) };
     Next::Retry {
         due_at,
         delay: Delay {
