@@ -93,7 +93,8 @@ def main():
         rows += [row("Powertools handler", theirs), ["consumer by it", *ratios(ours, theirs)]]
     print(table(["", "exec to first poll", "CPU per record", "wall per record", "peak memory",
                  "DynamoDB requests per record"], rows))
-    print(f"\nThe consumer's binary: {len(binary) / 1e6:.2f} MB, {len(zlib.compress(binary, 9)) / 1e6:.2f} MB deflated.")
+    packed = len(zlib.compress(binary, 9))
+    print(f"\nThe consumer's binary: {len(binary) / 1e6:.2f} MB, {packed / 1e6:.2f} MB deflated.")
     if len(rows) == 1:
         print("\nPowertools is not installed on this machine: the peer is left out.")
 

@@ -92,8 +92,7 @@ class Aws:
     """As much of AWS as a delivery asks: one table, one queue, and the configuration in a bucket."""
 
     def __init__(self, document):
-        self.document, self.sent, self.lock = document, [], threading.Lock()
-        self.asked = {}
+        self.document, self.sent, self.asked, self.lock = document, [], {}, threading.Lock()
         signed = {"by": "infra/local/measure.py", "at": "2026-01-01T00:00:00Z", "why": "a measurement"}
         in_force = json.dumps({"number": 1, "revision": "r1", "signed": signed})
         self.partitions = {"CONFIG": {"CURRENT": {"number": {"N": "1"}, "in_force": {"S": in_force}}}}
@@ -168,17 +167,17 @@ class Function:
     """A running function; `started` is how long it took from exec to its first poll, in ms."""
 
     def __init__(self, command, runtime, aws):
+        command = [command] if isinstance(command, Path) else command
         environment = {
             "AWS_LAMBDA_RUNTIME_API": runtime.server.address, "AWS_LAMBDA_FUNCTION_NAME": "f",
             "AWS_LAMBDA_FUNCTION_VERSION": "1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
             "AWS_LAMBDA_LOG_STREAM_NAME": "s", "AWS_LAMBDA_LOG_GROUP_NAME": "g",
             "AWS_ENDPOINT_URL": f"http://{aws.server.address}", "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "WAYBILL_ALLOW_LOCAL": "1",
+            "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+            "WAYBILL_ALLOW_LOCAL": "1",
             "WAYBILL_TABLE": "t", "WAYBILL_QUEUE_URL": f"http://{aws.server.address}/q", "WAYBILL_BUCKET": "b",
             "WAYBILL_DLQ_URL": f"http://{aws.server.address}/d", "TOKEN": "token", "SECRET": SECRET,
         }
-        command = [command] if isinstance(command, Path) else command
         begun = time.monotonic()
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -230,8 +229,7 @@ def publish(binary, aws, count):
 
 @dataclass(frozen=True)
 class Warm:
-    """A warm function's share of one record, and its peak memory; `asked` counts calls by operation."""
-
+    """A record's share of a warm function, and its peak memory; `asked` counts AWS's operations."""
     cpu_ms: float
     wall_ms: float
     peak_mib: float
@@ -260,8 +258,7 @@ def consume(command, aws, bodies, warm_up):
     peak = function.peak_mib()
     function.end()
     records = (end - warm_up) * BATCH
-    asked = {operation: times / records for operation, times in aws.asked.items()}
-    return Warm(used_ms / records, wall_ms / records, peak, asked)
+    return Warm(used_ms / records, wall_ms / records, peak, {name: n / records for name, n in aws.asked.items()})
 
 
 def unpack(folder, function, into):
@@ -294,8 +291,8 @@ def main():
             print(f"| {name} | {zipped} | {size / 1e6:.2f} MB | {cold_ms(binary, aws, starts):.1f} ms |")
         bodies = publish(binaries["ingest"], aws, (warm_up + batches) * BATCH)
         warm = consume(binaries["consumer"], aws, bodies, warm_up)
-    print(f"\nconsumer, warm, {batches} batches of {BATCH}: {warm.cpu_ms:.2f} ms of CPU per record, "
-          f"peak {warm.peak_mib:.1f} MiB")
+    each = f"{warm.cpu_ms:.2f} ms of CPU per record, peak {warm.peak_mib:.1f} MiB"
+    print(f"\nconsumer, warm, {batches} batches of {BATCH}: {each}")
     print(f"on {platform.machine()}, {os.cpu_count()} cores, {platform.platform()}")
 
 
