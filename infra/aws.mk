@@ -71,9 +71,10 @@ crashes-aws: functions command-line-aws $(AWS_VENV)/installed ## Deployed functi
 	cd tests/end_to_end_aws && WAYBILL_FUNCTIONS=$(AWS_LOCAL_BINARIES) WAYBILL_CRASH_S=$(CRASH_S) \
 		WAYBILL_OUTAGE_S=$(OUTAGE_S) ../../$(AWS_VENV)/bin/python -m unittest -v test_crashes
 
-costs: $(AWS_VENV)/installed ## Requests and consumed capacity per delivered event, measured on a local AWS
+costs: $(AWS_VENV)/installed ## Requests, consumed capacity and cost per delivered event, on a local AWS, into docs/BENCHMARKS.md
 	$(AWS_VENV)/bin/python infra/local/local_aws.py bare --port $(AWS_EXAM_PORT) -- \
-		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture
+		$(CARGO) test --locked --quiet --package waybill-tests-aws --features aws-local --test costs -- --nocapture >.cache/costs.md || { cat .cache/costs.md; exit 1; }
+	$(CARGO) run --locked --quiet --package waybill-bench -- costs <.cache/costs.md
 
 bench-aws: $(DYNAMO)/bin/dynoxide ## What a round of the reconciler costs on DynamoDB, by how much history: make bench-aws HISTORY="10000 1000000"
 	@$(DYNAMO)/bin/dynoxide serve --host 127.0.0.1 --port $(DYNAMO_PORT) & \

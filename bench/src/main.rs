@@ -6,6 +6,8 @@
 //! that misses its target is written down as it is.
 
 mod capacity;
+mod costs;
+mod lambda;
 mod load;
 mod machine;
 mod peer;
@@ -20,8 +22,8 @@ mod tarpit;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: waybill-bench reconciler|redrive|serve|capacity|peer|tarpit (make bench runs all but the last)";
+const USAGE: &str = "usage: waybill-bench reconciler|redrive|serve|capacity|peer|lambda|tarpit|costs (make bench runs all but \
+     the last two; make costs runs the last)";
 
 fn main() -> ExitCode {
     let Some(what) = std::env::args().nth(1) else {
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         "reconciler" => runtime.block_on(reconciler::measure()),
         "redrive" => runtime.block_on(redrive::measure()),
         "capacity" => runtime.block_on(capacity::measure()),
+        "lambda" => lambda::measure(),
+        "costs" => costs::write(),
         "peer" => runtime.block_on(peer::measure()),
         "serve" => runtime.block_on(load::measure()),
         "tarpit" => runtime.block_on(tarpit::measure()),

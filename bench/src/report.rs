@@ -25,11 +25,16 @@ pub(crate) fn numbers(section: &str) -> Vec<Vec<Option<f64>>> {
     let from = format!("<!-- {section}: measured -->");
     let part = text.split(&from).nth(1).and_then(|part| part.split("<!-- ").next()).unwrap_or_default();
     let rows = part.lines().filter(|line| line.starts_with('|'));
+    rows.map(row).collect()
+}
+
+/// The numbers of one row of a table; what is no number is `None`.
+pub(crate) fn row(row: &str) -> Vec<Option<f64>> {
     let number = |cell: &str| {
         let first = cell.trim().trim_matches('*').split(' ').next()?.replace(',', "");
         first.parse().ok()
     };
-    rows.map(|row| row.trim_matches('|').split('|').map(number).collect()).collect()
+    row.trim_matches('|').split('|').map(number).collect()
 }
 
 /// A table in Markdown.

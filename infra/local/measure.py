@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import zipfile
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -91,7 +92,7 @@ class Aws:
     """As much of AWS as a delivery asks: one table, one queue, and the configuration in a bucket."""
 
     def __init__(self, document):
-        self.document, self.sent, self.lock = document, [], threading.Lock()
+        self.document, self.sent, self.asked, self.lock = document, [], {}, threading.Lock()
         signed = {"by": "infra/local/measure.py", "at": "2026-01-01T00:00:00Z", "why": "a measurement"}
         in_force = json.dumps({"number": 1, "revision": "r1", "signed": signed})
         self.partitions = {"CONFIG": {"CURRENT": {"number": {"N": "1"}, "in_force": {"S": in_force}}}}
@@ -102,7 +103,9 @@ class Aws:
         if target is None:
             return 200, self.document, {"content-type": "application/octet-stream"}
         with self.lock:
-            status, answer = getattr(self, target.rpartition(".")[2])(json.loads(body))
+            operation = target.rpartition(".")[2]
+            self.asked[operation] = self.asked.get(operation, 0) + 1
+            status, answer = getattr(self, operation)(json.loads(body))
         return status, json.dumps(answer).encode(), {"content-type": "application/x-amz-json-1.0"}
 
     def partition(self, item):
@@ -163,23 +166,25 @@ timeout = "5s"
 class Function:
     """A running function; `started` is how long it took from exec to its first poll, in ms."""
 
-    def __init__(self, binary, runtime, aws):
+    def __init__(self, command, runtime, aws):
+        command = [command] if isinstance(command, Path) else command
         environment = {
             "AWS_LAMBDA_RUNTIME_API": runtime.server.address, "AWS_LAMBDA_FUNCTION_NAME": "f",
             "AWS_LAMBDA_FUNCTION_VERSION": "1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
             "AWS_LAMBDA_LOG_STREAM_NAME": "s", "AWS_LAMBDA_LOG_GROUP_NAME": "g",
             "AWS_ENDPOINT_URL": f"http://{aws.server.address}", "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "WAYBILL_ALLOW_LOCAL": "1",
+            "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+            "WAYBILL_ALLOW_LOCAL": "1",
             "WAYBILL_TABLE": "t", "WAYBILL_QUEUE_URL": f"http://{aws.server.address}/q", "WAYBILL_BUCKET": "b",
             "WAYBILL_DLQ_URL": f"http://{aws.server.address}/d", "TOKEN": "token", "SECRET": SECRET,
         }
         begun = time.monotonic()
         self.process = subprocess.Popen(
-            [binary], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, close_fds=False,
         )
         while runtime.polled_at is None:
-            assert self.process.poll() is None, f"{binary} ended"
+            assert self.process.poll() is None, f"{command[0]} ended"
             time.sleep(0.0002)
         self.started = (runtime.polled_at - begun) * 1000
 
@@ -222,10 +227,19 @@ def publish(binary, aws, count):
     return aws.sent
 
 
-def consume(binary, aws, bodies, warm_up):
-    """CPU per record in ms, and the peak memory in MiB, of a consumer after so many batches."""
+@dataclass(frozen=True)
+class Warm:
+    """A record's share of a warm function, and its peak memory; `asked` counts AWS's operations."""
+    cpu_ms: float
+    wall_ms: float
+    peak_mib: float
+    asked: dict
+
+
+def consume(command, aws, bodies, warm_up):
+    """What a record costs a consumer after so many batches."""
     runtime = Runtime()
-    function = Function(binary, runtime, aws)
+    function = Function(command, runtime, aws)
 
     def batch(n):
         at = range(n * BATCH, (n + 1) * BATCH)
@@ -236,13 +250,15 @@ def consume(binary, aws, bodies, warm_up):
     end = len(bodies) // BATCH
     for n in range(warm_up):
         batch(n)
-    before = function.cpu_s()
+    aws.asked.clear()
+    before, begun = function.cpu_s(), time.monotonic()
     for n in range(warm_up, end):
         batch(n)
-    used_ms = (function.cpu_s() - before) * 1000
+    wall_ms, used_ms = (time.monotonic() - begun) * 1000, (function.cpu_s() - before) * 1000
     peak = function.peak_mib()
     function.end()
-    return used_ms / ((end - warm_up) * BATCH), peak
+    records = (end - warm_up) * BATCH
+    return Warm(used_ms / records, wall_ms / records, peak, {name: n / records for name, n in aws.asked.items()})
 
 
 def unpack(folder, function, into):
@@ -274,8 +290,9 @@ def main():
             zipped = f"{packed / 1e6:.2f} MB" if packed else "-"
             print(f"| {name} | {zipped} | {size / 1e6:.2f} MB | {cold_ms(binary, aws, starts):.1f} ms |")
         bodies = publish(binaries["ingest"], aws, (warm_up + batches) * BATCH)
-        cpu, peak = consume(binaries["consumer"], aws, bodies, warm_up)
-    print(f"\nconsumer, warm, {batches} batches of {BATCH}: {cpu:.2f} ms of CPU per record, peak {peak:.1f} MiB")
+        warm = consume(binaries["consumer"], aws, bodies, warm_up)
+    each = f"{warm.cpu_ms:.2f} ms of CPU per record, peak {warm.peak_mib:.1f} MiB"
+    print(f"\nconsumer, warm, {batches} batches of {BATCH}: {each}")
     print(f"on {platform.machine()}, {os.cpu_count()} cores, {platform.platform()}")
 
 

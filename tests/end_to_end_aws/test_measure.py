@@ -14,3 +14,17 @@ class Measure(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for told in ("| consumer |", "ms of CPU per record"):
             self.assertIn(told, done.stdout)
+
+
+class Ratios(unittest.TestCase):
+    def test_ratios_are_ours_by_theirs_and_nothing_by_nothing_is_none(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        from on_lambda import ratios
+
+        for ours, theirs, expected in (
+            ([1.0], [4.0], ["0.25"]),
+            ([3.0, 7.2], [2.0, 360.0], ["1.50", "0.02"]),
+            ([1.0], [0.0], ["-"]),
+        ):
+            with self.subTest(ours=ours, theirs=theirs):
+                self.assertEqual(ratios(ours, theirs), expected)

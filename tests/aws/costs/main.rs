@@ -1,5 +1,5 @@
 //! What a delivery costs: DynamoDB's units, told by DynamoDB itself, and requests to SQS, counted as
-//! they leave. Prints the table that the README shows: `make costs`.
+//! they leave. Prints the table of docs/BENCHMARKS.md: `make costs`.
 //!
 //! Messages are received and deleted by the test, in batches of ten, as the event source mapping does
 //! it. What a mapping spends on polling an empty queue, and a function on reading its configuration

@@ -50,7 +50,7 @@ impl Costs {
     }
 }
 
-/// A row of the README's table, behind its name.
+/// A row of the table in docs/BENCHMARKS.md, behind its name.
 impl fmt::Display for Costs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { write_units, writes, read_units, reads, sqs_requests } = self;
