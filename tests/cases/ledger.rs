@@ -1,27 +1,18 @@
 //! Kind M: idempotency, claims and ledger transitions.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use bytes::Bytes;
 use waybill_domain::address::{Locality, RecipientUrl};
-use waybill_domain::attempt::{Attempt, Next, Witness};
-use waybill_domain::budget::Usage;
-use waybill_domain::delivery::{Change, Record, State};
+use waybill_domain::attempt::{Next, Witness};
+use waybill_domain::delivery::State;
 use waybill_domain::destination::OnAmbiguous;
 use waybill_domain::ending::{DeadLetterReason, Ending};
-use waybill_domain::identity::{ConfigRevision, DeliveryKey, DestinationName, TenantId};
+use waybill_domain::identity::{ConfigRevision, TenantId};
 use waybill_domain::outcome::{Applied as Effect, FailureClass};
-use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::desk::Desk;
-use waybill_service::ports::{
-    Applied, Budgets, Created, Cursor, KeptUsage, Ledger, Page, PortError, PortResult, Ports, UsageSet,
-};
+use waybill_domain::time::DurationMs;
+use waybill_service::ports::Ledger;
 use waybill_service::publish::PublishError;
-use waybill_testkit::memory::MemoryLedger;
 use waybill_testkit::scripted::Reaction;
 
-use crate::world::{World, event, id_of, with};
+use crate::world::{World, event, with};
 
 #[test]
 fn c89_after_a_lost_answer_the_destination_decides() {
@@ -86,154 +77,14 @@ fn c93_an_event_without_an_id_is_refused_and_two_ids_are_two_deliveries() {
     assert_eq!(world.ports.ledger.records().len(), 2);
 }
 
-/// A ledger whose client lost the answer to its own write, and wrote again.
-struct Retried<'a> {
-    ledger: &'a MemoryLedger,
-    /// Which of the changes is written twice, counted from 0.
-    twice: usize,
-    changes: AtomicUsize,
-    /// Somebody else's write lands instead of the first of the two.
-    foreign: bool,
-    /// From this change on, nothing is answered any more.
-    dies_at: Option<usize>,
-}
-
-impl<'a> Retried<'a> {
-    fn of(ledger: &'a MemoryLedger) -> Self {
-        Self { ledger, twice: usize::MAX, changes: AtomicUsize::new(0), foreign: false, dies_at: None }
-    }
-}
-
-impl Ledger for Retried<'_> {
-    async fn apply(&self, change: &Change) -> PortResult<Applied> {
-        let number = self.changes.fetch_add(1, Ordering::SeqCst);
-        if self.dies_at.is_some_and(|at| number >= at) {
-            return Err(PortError::AskLater { port: "ledger", cause: "it is gone".into() });
-        }
-        if number == self.twice {
-            if self.foreign {
-                let other = self.ledger.peek(&change.after().delivery.key()).unwrap();
-                let by = waybill_domain::identity::WriteToken::parse("foreign").unwrap();
-                let claim = change.after().claim.clone().unwrap();
-                let foreign = other.claim(
-                    claim.message_id,
-                    by,
-                    claim.claimed_at,
-                    DurationMs::from_secs(15),
-                    claim.config_revision,
-                );
-                self.ledger.overwrite(foreign.unwrap().into_after());
-            } else {
-                self.ledger.apply(change).await?;
-            }
-        }
-        self.ledger.apply(change).await
-    }
-
-    async fn create(&self, record: &Record, payload: &Bytes) -> PortResult<Created> {
-        self.ledger.create(record, payload).await
-    }
-
-    async fn load(&self, key: &DeliveryKey) -> PortResult<Option<Record>> {
-        self.ledger.load(key).await
-    }
-
-    async fn payload(&self, key: &DeliveryKey) -> PortResult<Option<Bytes>> {
-        self.ledger.payload(key).await
-    }
-
-    async fn add_attempt(&self, key: &DeliveryKey, attempt: &Attempt) -> PortResult<()> {
-        self.ledger.add_attempt(key, attempt).await
-    }
-
-    async fn attempts(&self, key: &DeliveryKey) -> PortResult<Vec<Attempt>> {
-        self.ledger.attempts(key).await
-    }
-
-    async fn due_for_look(
-        &self,
-        now: TimeMs,
-        limit: usize,
-        from: Option<&Cursor>,
-    ) -> PortResult<Page<DeliveryKey>> {
-        self.ledger.due_for_look(now, limit, from).await
-    }
-
-    async fn held_destinations(&self) -> PortResult<Vec<DestinationName>> {
-        self.ledger.held_destinations().await
-    }
-
-    async fn held(
-        &self,
-        destination: &DestinationName,
-        limit: usize,
-        from: Option<&Cursor>,
-    ) -> PortResult<Page<DeliveryKey>> {
-        self.ledger.held(destination, limit, from).await
-    }
-}
-
-impl Budgets for Retried<'_> {
-    async fn usage(&self, destination: &DestinationName) -> PortResult<KeptUsage> {
-        self.ledger.usage(destination).await
-    }
-
-    async fn set_usage(
-        &self,
-        destination: &DestinationName,
-        expected: u64,
-        usage: &Usage,
-    ) -> PortResult<UsageSet> {
-        self.ledger.set_usage(destination, expected, usage).await
-    }
-}
-
-fn consume_retried(twice: usize, foreign: bool) -> (World, Verdict) {
-    let world = World::new();
-    world.published(&event("e"), []);
-    let message = world.receive().remove(0);
-    let Ports { ledger, queue, recipient, clock, .. } = &world.ports;
-    let ports = Ports {
-        ledger: Retried { twice, foreign, ..Retried::of(ledger) },
-        queue: queue.clone(),
-        recipient: recipient.clone(),
-        clock: clock.clone(),
-        dice: waybill_testkit::dice::SeededDice::new("own", 1),
-        desk: Desk::default(),
-    };
-    let incoming = Incoming { message_id: &message.message_id, body: &message.body };
-    let verdict =
-        world.block(Consumer { ports: &ports }.consume(&world.config, incoming, DurationMs::from_secs(60)));
-    (world, verdict)
-}
-
-#[test]
-fn c95_ones_own_write_is_recognised_when_the_client_retried_it() {
-    for (twice, what) in [(0, "the claim"), (1, "the settle")] {
-        let (world, verdict) = consume_retried(twice, false);
-        assert_eq!(verdict, Verdict::Acknowledge, "{what}");
-        assert_eq!(world.ports.recipient.requests().len(), 1, "{what}");
-        assert_eq!(world.record(&id_of("e", "accounting")).state, State::Succeeded, "{what}");
-    }
-    let (world, verdict) = consume_retried(0, true);
-    assert!(matches!(verdict, Verdict::Leave { .. }), "somebody else's claim on the same copy: {verdict:?}");
-    assert_eq!(world.ports.recipient.requests().len(), 0);
-}
-
 #[test]
 fn a_lapsed_claim_is_an_attempt_whose_effect_is_unknown() {
     let world = World::new();
     let id = world.published(&event("e"), []);
     let message = world.receive().remove(0);
     // The worker is frozen while it sends, for longer than its lease, and never comes back.
-    let consumer = Consumer { ports: &world.ports };
     world.ports.recipient.react(&id, [Reaction::answer(200).connecting_for(DurationMs::from_secs(14))]);
-    {
-        let incoming = Incoming { message_id: &message.message_id, body: &message.body };
-        let mut frozen = Box::pin(consumer.consume(&world.config, incoming, DurationMs::from_secs(60)));
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        assert!(frozen.as_mut().poll(&mut context).is_pending());
-    }
+    world.dies_after_sending(&message);
     world.clock.advance(DurationMs::from_secs(60));
     world.work_until_quiet();
     let evidence = world.evidence(&id);
@@ -283,38 +134,6 @@ fn c125_a_changed_destination_gets_the_next_attempt_under_its_new_terms() {
     assert_eq!(hosts, ["accounting.example.com", "new.example.com"], "the same delivery, at the new address");
     assert_eq!(world.evidence(&id)[0].config_revision, before, "evidence names the terms it ran under");
     assert_eq!(world.record(&id).config_revision.as_str(), "r2");
-}
-
-#[test]
-fn an_answer_that_was_written_down_counts_although_its_worker_died() {
-    let world = World::new();
-    let id = world.published(&event("e"), [Reaction::answer(429).asking("3600")]);
-    let message = world.receive().remove(0);
-    let start = waybill_service::ports::Clock::now(&world.clock);
-    {
-        // The worker dies between evidence and settle: the first change after the claim never happens.
-        let Ports { ledger, queue, recipient, clock, .. } = &world.ports;
-        let dying = Ports {
-            ledger: Retried { ledger, dies_at: Some(1), ..Retried::of(ledger) },
-            queue: queue.clone(),
-            recipient: recipient.clone(),
-            clock: clock.clone(),
-            dice: waybill_testkit::dice::SeededDice::new("dying", 1),
-            desk: Desk::default(),
-        };
-        let incoming = Incoming { message_id: &message.message_id, body: &message.body };
-        let left = world.block(Consumer { ports: &dying }.consume(
-            &world.config,
-            incoming,
-            DurationMs::from_secs(60),
-        ));
-        assert!(matches!(left, Verdict::Leave { .. }));
-    }
-    world.run_for(DurationMs::from_secs(2 * 3600));
-    let sent = world.sent_after_ms(&id, start);
-    assert_eq!(sent.len(), 2);
-    assert!(sent[1] >= 3_600_000, "Retry-After is kept by whoever settles: {sent:?}");
-    assert_eq!(world.evidence(&id).len(), 1, "and nobody says that it was interrupted");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod losses;
 mod measured;
 mod metrics;
 mod publishing;
+mod retried;
 mod schedules;
 mod schemas;
 mod site;

@@ -1,8 +1,6 @@
 //! A worker and a reconciler, each with a clock of its own, over a queue that may lose and double.
 
 use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use waybill_domain::delivery::Record;
 use waybill_domain::identity::DeliveryId;
@@ -69,16 +67,7 @@ impl Site {
     }
 
     pub(crate) fn block<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
-        loop {
-            match future.as_mut().poll(&mut context) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => {
-                    self.clock().set(self.clock().next_wait().expect("it waits for the clock"));
-                }
-            }
-        }
+        self.world.block(future)
     }
 
     /// Published at a machine whose clock is right.

@@ -10,14 +10,13 @@ import hashlib
 import random
 import socket
 import struct
-import sys
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from loopback import Handler, Server
+from standardwebhooks.webhooks import Webhook
 
 # What a request comes to: (weight, is it applied, what is answered). "hang" answers after the sender's
 # patience, "reset" breaks the connection without an answer.
@@ -72,7 +71,7 @@ class Book:
             return answer
 
 
-class Recipients:
+class Recipients(Server):
     """All of them behind one port, each at a path of its manner."""
 
     def __init__(self, secret, seed):
@@ -83,18 +82,10 @@ class Recipients:
             choices = MANNERS[manner]
             return random.Random(f"{seed} {delivery} {nth}").choices(choices, [weight for weight, *_ in choices])[0]
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Drawing(Handler):
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                headers = {name.lower(): value for name, value in self.headers.items()}
+                headers, body, verified = self.signed(verifier)
                 arrived = time.time()
-                try:
-                    verifier.verify(body, headers, json_parse=False)
-                    verified = True
-                except WebhookVerificationError:
-                    verified = False
                 answer = book.enter(Request(
                     self.path.removeprefix("/"), headers["waybill-event-id"], headers["webhook-id"],
                     headers["idempotency-key"], int(headers["waybill-attempt"]), hashlib.sha256(body).hexdigest(),
@@ -109,29 +100,6 @@ class Recipients:
                 if answer == "hang":
                     time.sleep(SENDERS_PATIENCE_S + 0.5)
                     answer = 200
-                self.send_response(answer)
-                self.send_header("content-length", "0")
-                self.end_headers()
+                self.answer(answer)
 
-            def log_message(self, *_):
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 512
-
-            def handle_error(self, *_):
-                # A sender that was killed hangs up, and so does a reset; anything else is a fault of ours.
-                if not isinstance(sys.exc_info()[1], (OSError, ValueError)):
-                    super().handle_error(*_)
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Drawing)

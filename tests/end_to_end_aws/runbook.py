@@ -2,7 +2,7 @@
 
 import shlex
 
-from stage import ROOT
+from places import ROOT
 
 
 def page(title):

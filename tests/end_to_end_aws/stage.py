@@ -8,84 +8,24 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-# Behind this folder: names may be the same.
-sys.path += [str(ROOT / "infra" / "local"), str(ROOT / "tests" / "end_to_end")]
+from destinations import SCRIPTS, Destination, document
+from places import BINARIES, ROOT
 
-from local_aws import LocalAws  # noqa: E402
-from witness import Witness  # noqa: E402
+from local_aws import LocalAws
+from waybill import SECRET, eventually
 
-SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 TOKEN = "a-token-of-the-tests"
 PORT = int(os.environ.get("WAYBILL_TEST_AWS_PORT", "4576"))
-BINARIES = Path(os.environ.get("WAYBILL_FUNCTIONS", ROOT / "target" / "debug"))
 
 # The shortest that leaves room for an attempt. The visibility timeout is 6 times it, and how long a
 # message is hidden is what most of these tests wait for.
 CONSUMER_TIMEOUT_S = 5
 VISIBILITY_S = 6 * CONSUMER_TIMEOUT_S
 RECEIVES = 3
-
-
-def slow_once(seconds):
-    def script(n):
-        if n == 1:
-            time.sleep(seconds)
-        return 200
-
-    return script
-
-
-def slow(seconds):
-    def script(_n):
-        time.sleep(seconds)
-        return 200
-
-    return script
-
-
-# How each destination answers the n-th request of a delivery.
-SCRIPTS = {
-    "steady": lambda n: 200,
-    "again": lambda n: 200,
-    "bulk": lambda n: 200,
-    "batch": lambda n: 200,
-    "forgotten": lambda n: 200,
-    "typed": lambda n: 200,
-    "lines": lambda n: 200,
-    "typo": lambda n: 422,
-    "flaky": lambda n: 500 if n < 3 else 200,
-    "patient": lambda n: 503 if n < 2 else 200,
-    "refusing": lambda n: 422,
-    "killed": slow_once(1.5),
-    "contested": slow(1.0),
-    "late": lambda n: 200,
-    "paused": lambda n: 200,
-    "locked": lambda n: 200 if STAGE.unlocked else 401,
-    "closing": lambda n: 422,
-    "minding": lambda n: 422,
-    "killed-deduplicating": lambda n: 200,
-    "killed-plain": lambda n: 503 if n == 1 else 200,
-    "killed-hurried": lambda n: 503,
-    "hung": slow_once(1.5),
-    "cut-off": lambda n: 200,
-    "two-versions": lambda n: 503 if n == 1 else 200,
-    "rolled-back": lambda n: 503 if n == 1 else 200,
-    "rolled-back-refusing": lambda n: 200 if STAGE.mended else 422,
-    "suspending": lambda n: 200 if STAGE.mended else 401,
-}
-
-# Those that take a moment, after they did what was asked: a sender that dies then never hears of it.
-ANSWERS_AFTER_S = {"killed-deduplicating": 0.1, "killed-plain": 0.1, "cut-off": 0.05}
-
-# What else a destination is configured with.
-MORE = {"suspending": "suspend_after = 3"}
 
 STAGE = None
 
@@ -94,53 +34,28 @@ def deployed():
     """The one for all tests: deployed for the first that asks, and ended with the process."""
     global STAGE
     if STAGE is None:
-        stage = Stage(SCRIPTS)
+        stage = Stage()
         atexit.register(stage.down)
         stage.up()
         STAGE = stage
     return STAGE
 
 
-def eventually(what, condition, within_s=60):
-    """Waits for a condition that other processes bring about; says what it waited for."""
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.1)
-    raise AssertionError(f"{what}: not within {within_s} s")
-
-
-class Destination:
-    """A recipient that answers by a script: `script(n)` for the n-th request of a delivery."""
-
-    def __init__(self, script, answers_after_s=0.0):
-        self.times = []
-
-        def timed(n):
-            self.times.append(time.time())
-            return script(n)
-
-        self.witness = Witness(SECRET, timed, answers_after_s)
-
-    @property
-    def requests(self):
-        return self.witness.ledger.requests
-
-    @property
-    def effects(self):
-        return self.witness.ledger.effects
+def feed(lambdas, mapping, enabled, **more):
+    """Stops or starts a mapping that feeds a function."""
+    lambdas.update_event_source_mapping(UUID=mapping, Enabled=enabled, **more)
+    wanted = "Enabled" if enabled else "Disabled"
+    eventually(wanted, lambda: lambdas.get_event_source_mapping(UUID=mapping)["State"] == wanted)
+    if not enabled:
+        time.sleep(1.5)  # a poll that is under way
 
 
 class Stage:
-    def __init__(self, scripts):
-        self.destinations = {
-            name: Destination(script, ANSWERS_AFTER_S.get(name, 0.0)) for name, script in scripts.items()
-        }
+    def __init__(self):
+        self.destinations = {name: Destination(name) for name in SCRIPTS}
         self.aws = LocalAws(PORT, binaries=BINARIES, folder=ROOT / ".cache" / "aws-test")
-        # What was changed of the configuration since, and whether recipients that refuse take anything.
-        self.changes, self.unlocked, self.mended = set(), False, False
+        # What was changed of the configuration since.
+        self.changes = set()
 
     def up(self):
         self.aws.stop()  # what an interrupted run left
@@ -165,46 +80,6 @@ class Stage:
         self.aws.stop()
         for destination in self.destinations.values():
             destination.witness.__exit__()
-
-    def document(self):
-        document = """
-[policies.default]
-base_delay = "1s"
-
-[policies.patient]
-base_delay = "20s"
-
-[producers.tests]
-tenants = ["acme"]
-tokens = ["secretsmanager:waybill/token"]
-
-[operators.root]
-tenants = ["*"]
-
-[operators.maria]
-tenants = ["acme"]
-
-[system]
-stale_after = "5s"
-"""
-        for name, destination in self.destinations.items():
-            if name == "late" and "late" not in self.changes:
-                continue
-            policy = "patient" if name == "patient" else "default"
-            is_there = name == "steady" or (name == "locked" and "unlocked" in self.changes)
-            secret = "ssm:/waybill/witness" if is_there else "env:WITNESS_SECRET"
-            document += f"""
-[destinations.{name}]
-tenants = ["acme"]
-url = "{destination.witness.url}"
-secrets = ["{secret}"]
-timeout = "2s"
-policy = "{policy}"
-{MORE.get(name, "")}
-"""
-        if "to be rolled back" in self.changes:
-            document += "# a revision that will be taken back\n"
-        return document
 
     # --- what a producer does -----------------------------------------------------------------
 
@@ -242,7 +117,7 @@ policy = "{policy}"
         """Puts the configuration in force, with one more change; its revision."""
         self.changes |= {change} - {None}
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-            file.write(self.document())
+            file.write(document(self.destinations, self.changes))
             file.flush()
             code, facts = self.facts("config", "apply", "--allow-local", file.name, "--why", why)
         assert code == 0, facts
@@ -292,13 +167,8 @@ policy = "{policy}"
     # --- the queues ---------------------------------------------------------------------------
 
     def consuming(self, enabled):
-        """Stops or starts the mapping that feeds the consumer."""
-        mapping = self.aws.outputs["event_source_mapping"]
-        self.lambdas.update_event_source_mapping(UUID=mapping, Enabled=enabled)
-        wanted = "Enabled" if enabled else "Disabled"
-        eventually(wanted, lambda: self.lambdas.get_event_source_mapping(UUID=mapping)["State"] == wanted)
-        if not enabled:
-            time.sleep(1.5)  # a poll that is under way
+        """Stops or starts what feeds the consumer."""
+        feed(self.lambdas, self.aws.outputs["event_source_mapping"], enabled)
 
     def send(self, *bodies):
         for body in bodies:

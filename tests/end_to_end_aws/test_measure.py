@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from stage import BINARIES, ROOT
+from places import BINARIES, ROOT
 
 
 class Measure(unittest.TestCase):

@@ -4,7 +4,6 @@ Who acts is whoever the credentials belong to, and the policies of infra/operato
 emulator enforces all of these but the leading keys, for which `leading_keys` stands in.
 """
 
-import json
 import tempfile
 import time
 import unittest
@@ -82,7 +81,7 @@ class Operator(unittest.TestCase):
             (planned,) = self.done("redrive", "plan", *selection)
             self.assertEqual((planned["selected"], planned["to_release"], planned["blocked"]), (3, 0, 3), planned)
 
-            STAGE.unlocked = True
+            STAGE.destinations["locked"].is_mended = True
             STAGE.apply("unlocked", "they gave us another secret")
             eventually("corrected", lambda: self.done("redrive", "plan", *selection)[0]["to_release"] == 3)
             (planned,) = self.done("redrive", "plan", *selection, "--save", plan)

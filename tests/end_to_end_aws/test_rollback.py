@@ -13,8 +13,8 @@ from pathlib import Path
 
 from counting import Flow
 from runbook import page
-from stage import VISIBILITY_S, deployed, eventually
-from versions import feed, next_version
+from stage import VISIBILITY_S, deployed, eventually, feed
+from versions import next_version
 
 STAGE = None
 HOLD_S = 10
@@ -139,13 +139,13 @@ class Rollback(unittest.TestCase):
             self.assertEqual(len(applied), 30, "each is applied once")
 
             # What is a dead letter in the ledger goes by the older version, too.
-            STAGE.mended = True
+            refusing.is_mended = True
             try:
                 self.redrive("rolled-back-refusing")
                 for delivery in dead:
                     eventually("redriven", lambda: STAGE.invoke("reconciler", {}) and STAGE.state(delivery) == "succeeded", 60)
             finally:
-                STAGE.mended = False
+                refusing.is_mended = False
             self.assertEqual(len(refusing.effects), 3)
         STAGE.changes.discard("to be rolled back")
 

@@ -72,13 +72,13 @@ class Suspension(unittest.TestCase):
         self.assertEqual((facts["waiting"]["by_reason"], facts["suspension"]["is_probing"]), ({"suspended": 4}, True))
         self.assertEqual(self.acts(), [("suspended", "automation", suspension["hold"])])
 
-        STAGE.mended = True
+        recipient.is_mended = True
         try:
             for delivery in held:
                 eventually("gone", lambda: looked() and STAGE.state(delivery) == "succeeded", PROBED_WITHIN_S)
             eventually("lifted", lambda: looked() and self.shown() is None)
         finally:
-            STAGE.mended = False
+            recipient.is_mended = False
         for delivery in held:
             of = [request.headers["waybill-attempt"] for request in recipient.requests if request.delivery == delivery]
             self.assertEqual(of, ["1"])

@@ -1,11 +1,11 @@
 """A second consumer beside the deployed one, of the next version, on the same queue and the same ledger."""
 
 import io
-import time
 import zipfile
 from contextlib import contextmanager
 
-from stage import BINARIES, eventually
+from places import BINARIES
+from stage import feed
 
 NAME = "waybill-local-events-consumer-next"
 
@@ -45,14 +45,6 @@ class NextVersion:
     def remove(self):
         self.lambdas.delete_event_source_mapping(UUID=self.mapping)
         self.lambdas.delete_function(FunctionName=NAME)
-
-
-def feed(lambdas, mapping, enabled, **more):
-    lambdas.update_event_source_mapping(UUID=mapping, Enabled=enabled, **more)
-    wanted = "Enabled" if enabled else "Disabled"
-    eventually(wanted, lambda: lambdas.get_event_source_mapping(UUID=mapping)["State"] == wanted)
-    if not enabled:
-        time.sleep(1.5)  # a poll that is under way
 
 
 @contextmanager

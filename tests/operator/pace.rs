@@ -2,12 +2,8 @@
 //! process that died with a hand full.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use waybill_domain::budget::Budget;
 use waybill_domain::delivery::State;
-use waybill_domain::destination::Destination;
-use waybill_domain::order::Order;
 use waybill_domain::redrive::Reviews;
 use waybill_domain::time::DurationMs;
 use waybill_service::office::Office as _;
@@ -16,20 +12,12 @@ use waybill_testkit::faults::Stage;
 
 use crate::crashes::release_with;
 use crate::redrive::{many, requests_by_second, states};
-use crate::world::{World, book, of};
+use crate::world::{World, of};
 
 const RATE: usize = 10;
 
 /// No second over this: the rate, and what a queue that delays by whole seconds may add to it.
 const MOST: usize = RATE * 13 / 10 + 4;
-
-fn stop(world: &World, order: &Order) {
-    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "a look")).unwrap();
-}
-
-fn resume(world: &World, order: &Order) {
-    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "fine")).unwrap();
-}
 
 fn check_pace(world: &World, name: &str) {
     let over: Vec<_> = requests_by_second(world).into_iter().filter(|(_, count)| *count > MOST).collect();
@@ -39,27 +27,21 @@ fn check_pace(world: &World, name: &str) {
 /// Runs and stands still in turns, `(runs for, stands for)`, then goes to its end.
 fn check(name: &str, has_budget: bool, turns: &[(u64, u64)]) {
     const COUNT: usize = 1_800;
-    let mut world = World::new();
-    if has_budget {
-        // As each destination of `serve` has, beside another one.
-        for destination in world.config.destinations.values_mut() {
-            let budget = Budget::of(Some(128), None);
-            *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
-        }
-    }
+    // As each destination of `serve` has, beside another one.
+    let world = if has_budget { World::new().with_places(128) } else { World::new() };
     let keys = many(&world, "acme", COUNT);
     world.pass(1);
     let order = world.start(&world.plan(of("acme"), Reviews::default()), &format!("{RATE}/s"), None);
     let mut sent = 0;
     for (runs_for, stands_for) in turns {
         world.run_for(*runs_for);
-        stop(&world, &order);
+        world.stop(&order, "a look");
         let at_stop = world.ports.recipient.requests().len();
         assert!(at_stop > sent, "{name}: it went on");
         world.run_for(*stands_for);
         sent = world.ports.recipient.requests().len();
         assert_eq!(sent, at_stop, "{name}: a stopped run sends nothing");
-        resume(&world, &order);
+        world.resume(&order, "fine");
     }
     world.run_for(900);
     check_pace(&world, name);

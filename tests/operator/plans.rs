@@ -1,16 +1,90 @@
-//! What a plan tells beside its counts: what may have been applied, and what a hold would keep back.
+//! What a plan means, counts and tells: what may have been applied, and what a hold would keep back.
+
+use std::collections::BTreeMap;
 
 use serde_json::json;
-use waybill_domain::delivery::State;
+use waybill_domain::delivery::{Delivery, State};
 use waybill_domain::destination::EventPattern;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::DestinationName;
-use waybill_domain::redrive::{Reviews, Selection};
+use waybill_domain::redrive::{Fate, Reviews, Selection};
 use waybill_service::redrive::plan::Plan;
+use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
 
 use crate::publishing::{publish, refused};
-use crate::world::{World, of, tenant};
+use crate::redrive::{many, states};
+use crate::world::{EXHAUSTED, REFUSED, World, book, of, tenant};
+
+#[test]
+fn a_plan_counts_by_destination_reason_and_fate_and_writes_nothing() {
+    let world = World::new();
+    many(&world, "acme", 3);
+    world.dead("acme", "crm-1", "crm", REFUSED);
+    let late = Delivery { deadline: Some(fixture::t(50)), ..fixture::delivery("acme", "late", "books") };
+    world.dead_with(late, EXHAUSTED);
+    many(&world, "globex", 2);
+    world.pass(60);
+    world.ports.ledger.take_journal();
+    let messages = world.ports.queue.messages().len();
+
+    let plan = world.plan(of("acme"), Reviews::default());
+    let counted: Vec<_> =
+        plan.groups.iter().map(|g| (g.destination.as_str(), g.reason, g.fate, g.count)).collect();
+    assert_eq!(
+        counted,
+        [
+            ("books", EXHAUSTED, Fate::Release, 3),
+            ("books", EXHAUSTED, Fate::Expire, 1),
+            // Its evidence tells of no configuration, so nobody can say that it is as it was.
+            ("crm", REFUSED, Fate::Release, 1),
+        ]
+    );
+    assert!(world.ports.ledger.take_journal().is_empty() && world.ports.queue.messages().len() == messages);
+    assert!(world.acts(&book("acme")).is_empty());
+    let read_back = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+    assert_eq!(plan, read_back);
+}
+
+#[test]
+fn what_died_after_the_plan_is_not_in_it() {
+    let world = World::new();
+    let before = many(&world, "acme", 2);
+    world.pass(1);
+    let plan = world.plan(of("acme"), Reviews::default());
+    let after = world.dead("acme", "later", "books", EXHAUSTED);
+    world.start(&plan, "10/s", None);
+    world.run_for(300);
+    assert_eq!(states(&world, &before), BTreeMap::from([(State::Succeeded, 2)]));
+    assert_eq!(world.record(&after).state, State::DeadLettered);
+}
+
+#[test]
+fn a_selection_means_what_it_names() {
+    let world = World::new();
+    many(&world, "acme", 3);
+    let night = world.dead("acme", "acme:2026-08-09", "crm", REFUSED);
+    world.pass(1);
+    let select = |change: fn(&mut Selection)| {
+        let mut selection = of("acme");
+        change(&mut selection);
+        let reviews = Reviews { permanent: Some("seen".to_owned()), ..Reviews::default() };
+        world.plan(selection, reviews).releasable()
+    };
+    assert_eq!(select(|_| {}), 4);
+    assert_eq!(
+        select(
+            |s| s.destination = Some("crm".to_owned()).map(|n| fixture::delivery("a", "b", &n).destination)
+        ),
+        1
+    );
+    assert_eq!(select(|s| s.reason = Some(REFUSED)), 1);
+    assert_eq!(select(|s| s.event_prefix = Some("acme:2026-08".to_owned())), 1);
+    assert_eq!(select(|s| s.since = Some(fixture::t(1))), 0);
+    assert_eq!(select(|s| s.until = Some(fixture::T0)), 0);
+    let named = Selection { deliveries: vec![night.delivery_id], ..of("acme") };
+    assert_eq!(world.plan(named, Reviews::default()).releasable(), 1);
+}
 
 #[test]
 fn a_plan_counts_what_the_recipient_may_have_applied() {

@@ -1,19 +1,16 @@
-//! Redrive runs: planned, sampled, paced, stopped, halted, and never twice.
+//! Redrive runs: sampled, paced, stopped, halted, and never twice.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use waybill_domain::budget::Budget;
 use waybill_domain::delivery::{Delivery, State};
-use waybill_domain::destination::Destination;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::OrderBody;
-use waybill_domain::redrive::{Fate, Reviews, Selection, Standing};
+use waybill_domain::redrive::{Reviews, Standing};
 use waybill_service::ports::Clock as _;
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
 
-use crate::world::{EXHAUSTED, REFUSED, World, book, of};
+use crate::world::{EXHAUSTED, World, book, of};
 
 pub(crate) fn many(world: &World, tenant: &str, count: usize) -> Vec<DeliveryKey> {
     (0..count).map(|n| world.dead(tenant, &format!("evt-{n:05}"), "books", EXHAUSTED)).collect()
@@ -33,49 +30,6 @@ pub(crate) fn requests_by_second(world: &World) -> BTreeMap<i64, usize> {
         *by_second.entry(request.at.as_unix_s()).or_default() += 1;
     }
     by_second
-}
-
-#[test]
-fn a_plan_counts_by_destination_reason_and_fate_and_writes_nothing() {
-    let world = World::new();
-    many(&world, "acme", 3);
-    world.dead("acme", "crm-1", "crm", REFUSED);
-    let late = Delivery { deadline: Some(fixture::t(50)), ..fixture::delivery("acme", "late", "books") };
-    world.dead_with(late, EXHAUSTED);
-    many(&world, "globex", 2);
-    world.pass(60);
-    world.ports.ledger.take_journal();
-    let messages = world.ports.queue.messages().len();
-
-    let plan = world.plan(of("acme"), Reviews::default());
-    let counted: Vec<_> =
-        plan.groups.iter().map(|g| (g.destination.as_str(), g.reason, g.fate, g.count)).collect();
-    assert_eq!(
-        counted,
-        [
-            ("books", EXHAUSTED, Fate::Release, 3),
-            ("books", EXHAUSTED, Fate::Expire, 1),
-            // Its evidence tells of no configuration, so nobody can say that it is as it was.
-            ("crm", REFUSED, Fate::Release, 1),
-        ]
-    );
-    assert!(world.ports.ledger.take_journal().is_empty() && world.ports.queue.messages().len() == messages);
-    assert!(world.acts(&book("acme")).is_empty());
-    let read_back = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
-    assert_eq!(plan, read_back);
-}
-
-#[test]
-fn what_died_after_the_plan_is_not_in_it() {
-    let world = World::new();
-    let before = many(&world, "acme", 2);
-    world.pass(1);
-    let plan = world.plan(of("acme"), Reviews::default());
-    let after = world.dead("acme", "later", "books", EXHAUSTED);
-    world.start(&plan, "10/s", None);
-    world.run_for(300);
-    assert_eq!(states(&world, &before), BTreeMap::from([(State::Succeeded, 2)]));
-    assert_eq!(world.record(&after).state, State::DeadLettered);
 }
 
 #[test]
@@ -136,7 +90,7 @@ fn a_sample_goes_first_and_the_rest_waits_for_a_review() {
     world.run_for(300);
     assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 4), (State::DeadLettered, 26)]));
     assert!(matches!(world.run_of(&order).standing, Standing::Sampled(_)));
-    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "sample is fine")).unwrap();
+    world.resume(&order, "sample is fine");
     world.run_for(600);
     assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 30)]));
     assert_eq!(world.acts(&book("acme")), ["redrive_started by maria", "redrive_resumed by maria"]);
@@ -164,7 +118,7 @@ fn a_stopped_run_holds_what_it_released_and_goes_on_where_it_was() {
     world.pass(1);
     let order = world.start(&world.plan(of("acme"), Reviews::default()), "1/s", None);
     world.run_for(90);
-    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "wrong ledger code")).unwrap();
+    world.stop(&order, "wrong ledger code");
     let sent = world.ports.recipient.requests().len();
     world.run_for(600);
     assert_eq!(world.ports.recipient.requests().len(), sent, "a stopped run sends nothing more");
@@ -172,7 +126,7 @@ fn a_stopped_run_holds_what_it_released_and_goes_on_where_it_was() {
     assert!(held > 0, "what was released and not sent is held");
     assert!(keys.iter().all(|key| world.record(key).attempts_made <= 1), "a hold is no attempt");
 
-    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "code corrected")).unwrap();
+    world.resume(&order, "code corrected");
     world.run_for(900);
     assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, 200)]));
     assert_eq!(world.ports.recipient.requests().len(), 200, "nothing was sent twice");
@@ -224,9 +178,7 @@ fn a_halted_run_that_is_resumed_judges_what_goes_from_then_on() {
 
     // A night later: what is released then goes then, and not another night later.
     world.run_for(8 * 3600);
-    world
-        .block(world.desk().resume(&order.id, &[book("acme")], "maria", "the secret was corrected"))
-        .unwrap();
+    world.resume(&order, "the secret was corrected");
     world.run_for(300);
     assert!(world.run_of(&order).is_finished(), "{:?}", world.run_of(&order).standing);
     assert_eq!(states(&world, rest), BTreeMap::from([(State::Succeeded, 80)]));
@@ -245,9 +197,7 @@ fn a_sample_that_failed_does_not_halt_what_goes_once_it_was_mended() {
     let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", Some(20));
     world.run_for(180);
     assert!(matches!(world.run_of(&order).standing, Standing::Sampled(_)));
-    world
-        .block(world.desk().resume(&order.id, &[book("acme")], "maria", "the secret was corrected"))
-        .unwrap();
+    world.resume(&order, "the secret was corrected");
     world.run_for(300);
     assert!(world.run_of(&order).is_finished(), "{:?}", world.run_of(&order).standing);
     assert_eq!(states(&world, rest), BTreeMap::from([(State::Succeeded, 40)]));
@@ -292,33 +242,6 @@ fn c41_a_delivery_is_released_only_so_often() {
     assert_eq!(world.plan(of("acme"), reviews).releasable(), 1);
 }
 
-#[test]
-fn a_selection_means_what_it_names() {
-    let world = World::new();
-    many(&world, "acme", 3);
-    let night = world.dead("acme", "acme:2026-08-09", "crm", REFUSED);
-    world.pass(1);
-    let select = |change: fn(&mut Selection)| {
-        let mut selection = of("acme");
-        change(&mut selection);
-        let reviews = Reviews { permanent: Some("seen".to_owned()), ..Reviews::default() };
-        world.plan(selection, reviews).releasable()
-    };
-    assert_eq!(select(|_| {}), 4);
-    assert_eq!(
-        select(
-            |s| s.destination = Some("crm".to_owned()).map(|n| fixture::delivery("a", "b", &n).destination)
-        ),
-        1
-    );
-    assert_eq!(select(|s| s.reason = Some(REFUSED)), 1);
-    assert_eq!(select(|s| s.event_prefix = Some("acme:2026-08".to_owned())), 1);
-    assert_eq!(select(|s| s.since = Some(fixture::t(1))), 0);
-    assert_eq!(select(|s| s.until = Some(fixture::T0)), 0);
-    let named = Selection { deliveries: vec![night.delivery_id], ..of("acme") };
-    assert_eq!(world.plan(named, Reviews::default()).releasable(), 1);
-}
-
 /// The issue's own measure, on the virtual clock: 25,000 over three tenants, stopped at 40 %, resumed.
 #[test]
 fn twenty_five_thousand_dead_letters_are_released_exactly_once_at_their_rate() {
@@ -335,13 +258,13 @@ fn twenty_five_thousand_dead_letters_are_released_exactly_once_at_their_rate() {
     let order = world.start(&plan, "50/s", None);
     world.run_for(100);
     let stopped_at = world.clock.now();
-    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "look at the first")).unwrap();
+    world.stop(&order, "look at the first");
     world.run_for(60);
     let sent = world.ports.recipient.requests().len();
     assert!((1_500..=3_000).contains(&sent), "{sent} of 5,000 were sent when it was stopped");
     let late = world.ports.recipient.requests().iter().filter(|r| r.at > stopped_at).count();
     assert_eq!(late, 0, "sent after the stop");
-    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "they are fine")).unwrap();
+    world.resume(&order, "they are fine");
     world.run_for(360);
 
     assert_eq!(states(&world, &own), BTreeMap::from([(State::Succeeded, 5_000)]));
@@ -362,19 +285,15 @@ fn twenty_five_thousand_dead_letters_are_released_exactly_once_at_their_rate() {
 /// minute would lapse before it is used, again and again.
 #[test]
 fn what_a_stop_held_comes_back_within_minutes_where_its_destination_has_a_budget() {
-    let mut world = World::new();
-    for destination in world.config.destinations.values_mut() {
-        let budget = Budget::of(Some(16), None);
-        *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
-    }
+    let world = World::new().with_places(16);
     let ids = many(&world, "acme", 1_000);
     world.pass(1);
     let order = world.start(&world.plan(of("acme"), Reviews::default()), "50/s", None);
     // Twenty outcomes first; then what the next minute is to send.
     world.run_for(61);
-    world.block(world.desk().stop(&order.id, &[book("acme")], "maria", "look at the first")).unwrap();
+    world.stop(&order, "look at the first");
     world.run_for(60);
-    world.block(world.desk().resume(&order.id, &[book("acme")], "maria", "they are fine")).unwrap();
+    world.resume(&order, "they are fine");
     world.run_for(180);
     assert_eq!(states(&world, &ids), BTreeMap::from([(State::Succeeded, 1_000)]));
     assert_eq!(world.ports.recipient.requests().len(), 1_000);

@@ -97,7 +97,7 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     let run = world.start(&world.plan(of("globex"), Reviews::default()), "10/s", None);
     let stored = world.block(world.office.order(&run.book, &run.id)).unwrap().unwrap();
     let twin = enter(&world, "rdr", stored.body);
-    world.block(world.desk().stop(&run.id, &[book("globex")], "maria", "only the other is left")).unwrap();
+    world.stop(&run, "only the other is left");
     let ending = EndingOrder {
         delivery: foreign.clone(),
         ended_at: world.record(&foreign).ended_at.unwrap(),

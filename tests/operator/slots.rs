@@ -1,12 +1,9 @@
 //! Slots that came too late for their attempt, and slots that nobody comes for.
 
-use std::sync::Arc;
-
 use futures::FutureExt as _;
 use serde_json::json;
 use waybill_domain::admit::SETTLE_MARGIN;
 use waybill_domain::budget::Budget;
-use waybill_domain::destination::Destination;
 use waybill_domain::hold::{Held, HoldReason};
 use waybill_domain::identity::DestinationName;
 use waybill_domain::time::DurationMs;
@@ -25,11 +22,7 @@ use crate::world::World;
 fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
     // The time that is left beyond what the attempt itself may take, and whether it is begun.
     for (beyond_ms, is_begun) in [(500, false), (60_000, true)] {
-        let mut world = World::new();
-        for destination in world.config.destinations.values_mut() {
-            let budget = Budget::of(Some(4), None);
-            *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
-        }
+        let world = World::new().with_places(4);
         let key = publish(&world, "e", json!({}));
         let (message_id, body, _) = world.ports.queue.messages().pop().unwrap();
         // The budget is read and written: each takes a second.
@@ -68,11 +61,7 @@ fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
 /// The reconciler reads for a while before it reserves: what it reserves for may be gone by then.
 #[test]
 fn a_slot_that_was_reserved_for_what_another_lifted_is_given_back() {
-    let mut world = World::new();
-    for destination in world.config.destinations.values_mut() {
-        let budget = Budget::of(Some(4), None);
-        *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
-    }
+    let world = World::new().with_places(4);
     let key = publish(&world, "e", json!({}));
     let held = Held { reason: HoldReason::Budget, since: world.clock.now() };
     let by = Writer { message_id: None, token: world.ports.dice.token(), now: world.clock.now() };

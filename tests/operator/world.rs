@@ -2,11 +2,14 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use waybill_domain::address::Locality;
 use waybill_domain::authority::Book;
+use waybill_domain::budget::Budget;
 use waybill_domain::delivery::{Delivery, Record};
+use waybill_domain::destination::Destination;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::identity::{DeliveryKey, TenantId};
 use waybill_domain::order::{Order, OrderBody};
@@ -63,6 +66,15 @@ impl World {
         Self { clock, config, ports, office: MemoryOffice::default() }
     }
 
+    /// Each destination takes so many requests at once.
+    pub(crate) fn with_places(mut self, concurrency: u32) -> Self {
+        for destination in self.config.destinations.values_mut() {
+            let budget = Budget::of(Some(concurrency), None);
+            *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+        }
+        self
+    }
+
     pub(crate) fn desk(&self) -> Desk<'_, MemoryOffice, VirtualClock, SeededDice> {
         Desk { office: &self.office, clock: &self.clock, dice: &self.ports.dice }
     }
@@ -116,6 +128,14 @@ impl World {
     pub(crate) fn start(&self, plan: &Plan, rate: &str, sample: Option<u64>) -> Order {
         let start = Start { rate: ReleaseRate::parse("rate", rate).unwrap(), sample, not_before: None };
         self.block(self.desk().start(plan, start, "maria", "credentials corrected")).unwrap().order().clone()
+    }
+
+    pub(crate) fn stop(&self, run: &Order, why: &str) {
+        self.block(self.desk().stop(&run.id, std::slice::from_ref(&run.book), "maria", why)).unwrap();
+    }
+
+    pub(crate) fn resume(&self, run: &Order, why: &str) {
+        self.block(self.desk().resume(&run.id, std::slice::from_ref(&run.book), "maria", why)).unwrap();
     }
 
     /// The reconciler's round, under the holds that stand.

@@ -6,11 +6,23 @@
 use waybill_domain::delivery::State;
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::hold::HoldRule;
+use waybill_domain::identity::MessageId;
 use waybill_domain::outcome::FailureClass;
 use waybill_testkit::faults::{Call, Side};
 use waybill_testkit::scripted::Reaction;
 
 use crate::scene::{MINUTE, SECOND, Scene};
+
+/// w0 has received m1 and sent, and was answered so.
+fn w0_dies_before(call: Call, answer: u16) -> (Scene, MessageId) {
+    let scene = Scene::new(7);
+    let m1 = scene.publish();
+    scene.react([Reaction::answer(answer)]);
+    let mut w0 = scene.worker("w0");
+    w0.run_to(call, Side::Before);
+    w0.crash();
+    (scene, m1)
+}
 
 #[test]
 fn trace_01_a_duplicate_never_deletes_the_message_of_a_live_claim() {
@@ -32,13 +44,8 @@ fn trace_01_a_duplicate_never_deletes_the_message_of_a_live_claim() {
 
 #[test]
 fn trace_02_the_copy_that_the_record_keeps_repeats_the_hand_off_of_a_retry() {
-    let scene = Scene::new(7);
-    let m1 = scene.publish();
-    scene.react([Reaction::answer(500)]);
-    let mut w0 = scene.worker("w0");
-    w0.run_to(Call::Send, Side::Before);
+    let (scene, m1) = w0_dies_before(Call::Send, 500);
     assert_eq!(scene.record().state, State::Retryable);
-    w0.crash();
 
     scene.world.queue.duplicate(&m1);
     let mut w1 = scene.worker("w1");
@@ -52,12 +59,7 @@ fn trace_02_the_copy_that_the_record_keeps_repeats_the_hand_off_of_a_retry() {
 
 #[test]
 fn trace_02_the_copy_that_the_record_keeps_tells_the_dlq_of_a_dead_letter() {
-    let scene = Scene::new(7);
-    let m1 = scene.publish();
-    scene.react([Reaction::answer(400)]);
-    let mut w0 = scene.worker("w0");
-    w0.run_to(Call::Bury, Side::Before);
-    w0.crash();
+    let (scene, m1) = w0_dies_before(Call::Bury, 400);
     assert_eq!((scene.record().state, scene.told()), (State::DeadLettered, 0));
 
     scene.world.queue.duplicate(&m1);
@@ -232,12 +234,7 @@ fn trace_09_only_copies_for_the_attempt_that_is_due_wait() {
 
 #[test]
 fn trace_10_a_dead_letter_whose_copy_was_lost_is_told_by_the_reconciler() {
-    let scene = Scene::new(7);
-    let m1 = scene.publish();
-    scene.react([Reaction::answer(400)]);
-    let mut w0 = scene.worker("w0");
-    w0.run_to(Call::Bury, Side::Before);
-    w0.crash();
+    let (scene, m1) = w0_dies_before(Call::Bury, 400);
     scene.world.queue.lose(&m1);
     assert!(!scene.record().dlq_told);
 
@@ -249,12 +246,7 @@ fn trace_10_a_dead_letter_whose_copy_was_lost_is_told_by_the_reconciler() {
 
 #[test]
 fn trace_10_a_dead_letter_whose_copy_took_the_console_s_way_is_told_by_the_reconciler() {
-    let scene = Scene::new(7);
-    let m1 = scene.publish();
-    scene.react([Reaction::answer(400)]);
-    let mut w0 = scene.worker("w0");
-    w0.run_to(Call::Bury, Side::Before);
-    w0.crash();
+    let (scene, m1) = w0_dies_before(Call::Bury, 400);
     assert!(scene.world.queue.move_natively(&m1));
     scene.world.queue.redrive_all_from_console();
     scene.worker("w1").run();

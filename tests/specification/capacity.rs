@@ -28,141 +28,36 @@ fn load() -> Load {
     }
 }
 
-type Row = (&'static str, fn(&mut Load), u64, Option<u64>, Option<i64>, u64, u64, First);
-
 #[test]
 fn backlog_drain_slack_and_what_comes_first() {
+    use First::*;
+    let as_it_stands = load();
+    let due_in = |deadline_s| Load { deadline: secs(deadline_s), ..as_it_stands };
+    let repeats = |duplicates_percent, concurrency| Load { duplicates_percent, concurrency, ..as_it_stands };
+    let at_once = |concurrency, safe_concurrency| Load { concurrency, safe_concurrency, ..as_it_stands };
+    let rate = |per_s, safe_concurrency| Load { rate_per_s: Some(per_s), safe_concurrency, ..as_it_stands };
+    type Row = (&'static str, Load, u64, Option<(u64, i64)>, u64, u64, First);
     let rows: &[Row] = &[
-        // what is changed; backlog, drain in s, slack in s, needed at once, too many, first
-        ("as it stands", |_| {}, 36_000, Some(1200), Some(6000), 15, 0, First::Nothing),
-        (
-            "half of the time",
-            |l| l.deadline = DurationMs::from_secs(1800),
-            36_000,
-            Some(1200),
-            Some(600),
-            30,
-            0,
-            First::Page,
-        ),
-        (
-            "to the second",
-            |l| l.deadline = DurationMs::from_secs(1200),
-            36_000,
-            Some(1200),
-            Some(0),
-            40,
-            0,
-            First::Page,
-        ),
-        ("no outage", |l| l.outage = DurationMs::ZERO, 0, Some(0), Some(7200), 10, 0, First::Nothing),
-        (
-            "each needs two requests",
-            |l| l.duplicates_percent = 100.0,
-            36_000,
-            Some(3600),
-            Some(3600),
-            30,
-            0,
-            First::Nothing,
-        ),
-        (
-            "a tenth more requests",
-            |l| {
-                l.duplicates_percent = 10.0;
-                l.concurrency = 44;
-            },
-            36_000,
-            Some(1200),
-            Some(6000),
-            17,
-            0,
-            First::Nothing,
-        ),
-        (
-            "too few, and more are borne",
-            |l| {
-                l.concurrency = 12;
-                l.safe_concurrency = 20;
-            },
-            36_000,
-            Some(18_000),
-            Some(-10_800),
-            15,
-            0,
-            First::MoreConsumers,
-        ),
-        (
-            "arrivals take all, and more are borne",
-            |l| {
-                l.concurrency = 10;
-                l.safe_concurrency = 15;
-            },
-            36_000,
-            None,
-            None,
-            15,
-            0,
-            First::MoreConsumers,
-        ),
-        (
-            "more than is borne",
-            |l| {
-                l.concurrency = 12;
-                l.safe_concurrency = 12;
-            },
-            36_000,
-            Some(18_000),
-            Some(-10_800),
-            15,
-            21_600,
-            First::Shed,
-        ),
-        (
-            "a rate bounds it",
-            |l| l.rate_per_s = Some(20.0),
-            36_000,
-            Some(3600),
-            Some(3600),
-            15,
-            0,
-            First::Nothing,
-        ),
-        (
-            "a rate that is too little, and no consumers help",
-            |l| {
-                l.rate_per_s = Some(12.0);
-                l.safe_concurrency = 80;
-            },
-            36_000,
-            Some(18_000),
-            Some(-10_800),
-            15,
-            21_600,
-            First::Shed,
-        ),
-        (
-            "arrivals alone are more than is borne",
-            |l| {
-                l.concurrency = 5;
-                l.safe_concurrency = 5;
-            },
-            36_000,
-            None,
-            None,
-            15,
-            72_000,
-            First::Shed,
-        ),
+        // load; backlog, drain and slack in s, needed at once, too many, first
+        ("as it stands", as_it_stands, 36_000, Some((1200, 6000)), 15, 0, Nothing),
+        ("half of the time", due_in(1800), 36_000, Some((1200, 600)), 30, 0, Page),
+        ("to the second", due_in(1200), 36_000, Some((1200, 0)), 40, 0, Page),
+        ("no outage", Load { outage: secs(0), ..as_it_stands }, 0, Some((0, 7200)), 10, 0, Nothing),
+        ("each needs two requests", repeats(100.0, 40), 36_000, Some((3600, 3600)), 30, 0, Nothing),
+        ("a tenth more requests", repeats(10.0, 44), 36_000, Some((1200, 6000)), 17, 0, Nothing),
+        ("too few, more are borne", at_once(12, 20), 36_000, Some((18_000, -10_800)), 15, 0, MoreConsumers),
+        ("arrivals take all, more are borne", at_once(10, 15), 36_000, None, 15, 0, MoreConsumers),
+        ("more than is borne", at_once(12, 12), 36_000, Some((18_000, -10_800)), 15, 21_600, Shed),
+        ("a rate bounds it", rate(20.0, 40), 36_000, Some((3600, 3600)), 15, 0, Nothing),
+        ("consumers help no rate", rate(12.0, 80), 36_000, Some((18_000, -10_800)), 15, 21_600, Shed),
+        ("arrivals alone are more than is borne", at_once(5, 5), 36_000, None, 15, 72_000, Shed),
     ];
-    for (name, change, backlog, drain_s, slack_s, needed_concurrency, too_many, first) in rows {
-        let mut load = load();
-        change(&mut load);
+    for (name, load, backlog, drain_and_slack_s, needed_concurrency, too_many, first) in rows {
         let longest_outage_ms = load.outlook().longest_outage_ms;
         let expected = Outlook {
             backlog: *backlog,
-            drain_ms: drain_s.map(|s| s * 1000),
-            slack_ms: slack_s.map(|s| s * 1000),
+            drain_ms: drain_and_slack_s.map(|(drain_s, _)| drain_s * 1000),
+            slack_ms: drain_and_slack_s.map(|(_, slack_s)| slack_s * 1000),
             needed_concurrency: *needed_concurrency,
             longest_outage_ms,
             too_many: *too_many,

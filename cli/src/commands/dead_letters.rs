@@ -5,7 +5,6 @@ use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::fault::InvalidField;
 use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::Decision;
-use waybill_domain::outcome::FailureClass;
 use waybill_service::ports::{Catalogue, DeadLetterFilter};
 use waybill_service::sweep::unknown_copies;
 
@@ -122,17 +121,7 @@ async fn list(
 
 pub(super) fn reason(text: &str) -> Result<DeadLetterReason, String> {
     DeadLetterReason::try_from(text.to_owned()).map_err(|invalid| {
-        use DeadLetterReason as R;
-        let of_automation = [
-            R::AttemptsExhausted,
-            R::HorizonReached,
-            R::RetryAfterPastDeadline,
-            R::AmbiguousOutcome,
-            R::DestinationRemoved,
-            R::PayloadInvalid,
-        ];
-        let of_failures = FailureClass::ALL.iter().map(|class| R::Permanent(*class));
-        let known: Vec<&str> = of_automation.into_iter().chain(of_failures).map(R::as_str).collect();
+        let known: Vec<&str> = DeadLetterReason::all().map(DeadLetterReason::as_str).collect();
         refused(InvalidField { rule: format!("one of {}", known.join(", ")), ..invalid })
     })
 }

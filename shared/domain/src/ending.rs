@@ -42,6 +42,20 @@ impl DeadLetterReason {
             DeadLetterReason::Permanent(class) => class.as_str(),
         }
     }
+
+    /// Every reason there is: automation's own, then those of failures.
+    pub fn all() -> impl Iterator<Item = Self> {
+        use DeadLetterReason as R;
+        let of_automation = [
+            R::AttemptsExhausted,
+            R::HorizonReached,
+            R::RetryAfterPastDeadline,
+            R::AmbiguousOutcome,
+            R::DestinationRemoved,
+            R::PayloadInvalid,
+        ];
+        of_automation.into_iter().chain(FailureClass::ALL.iter().map(|class| R::Permanent(*class)))
+    }
 }
 
 impl From<DeadLetterReason> for String {
@@ -53,19 +67,9 @@ impl From<DeadLetterReason> for String {
 impl TryFrom<String> for DeadLetterReason {
     type Error = InvalidField;
     fn try_from(text: String) -> Result<Self, InvalidField> {
-        use DeadLetterReason as R;
-        [
-            R::AttemptsExhausted,
-            R::HorizonReached,
-            R::RetryAfterPastDeadline,
-            R::AmbiguousOutcome,
-            R::DestinationRemoved,
-            R::PayloadInvalid,
-        ]
-        .into_iter()
-        .chain(FailureClass::ALL.iter().map(|class| R::Permanent(*class)))
-        .find(|reason| reason.as_str() == text)
-        .ok_or_else(|| InvalidField::new("reason", format!("{text:?} is not a reason"), "a known reason"))
+        Self::all()
+            .find(|reason| reason.as_str() == text)
+            .ok_or_else(|| InvalidField::new("reason", format!("{text:?} is not a reason"), "a known reason"))
     }
 }
 

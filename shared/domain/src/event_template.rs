@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::fault::InvalidField;
 use crate::identity::{EventId, TenantId};
+use crate::placeholder;
 use crate::schedule::BusinessDay;
 
 /// What a schedule that says nothing uses.
@@ -67,25 +68,7 @@ impl fmt::Display for EventIdTemplate {
     }
 }
 
-/// Fills the three places of a text, in one pass: what is filled in is not read again.
+/// Fills the three places of a text.
 pub fn fill(text: &str, schedule: &str, tenant: &str, window: &str) -> String {
-    let places = [("{schedule}", schedule), ("{tenant}", tenant), ("{window}", window)];
-    let mut filled = String::with_capacity(text.len() + tenant.len() + window.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        filled.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match places.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, value))) {
-            Some((after, value)) => {
-                filled.push_str(value);
-                rest = after;
-            }
-            None => {
-                filled.push('{');
-                rest = &rest[1..];
-            }
-        }
-    }
-    filled.push_str(rest);
-    filled
+    placeholder::fill(text, &[("{schedule}", schedule), ("{tenant}", tenant), ("{window}", window)])
 }

@@ -34,6 +34,7 @@ pub mod admit;
 pub mod settle;
 pub mod handoff;
 pub mod repair;
+mod placeholder;
 pub mod look_up;
 pub mod hold;
 pub mod budget;

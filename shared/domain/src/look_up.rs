@@ -10,6 +10,7 @@ use crate::destination::{Destination, OnAmbiguous};
 use crate::fault::InvalidField;
 use crate::identity::{DeliveryId, EventId};
 use crate::outcome::{Applied, Failure, FailureClass, Outcome, Seen, StatusOverrides, Verdict, classify};
+use crate::placeholder;
 
 /// Where a recipient is asked: a URL with `{delivery_id}` or `{event_id}` in its path or query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,39 +70,24 @@ impl fmt::Display for StatusUrl {
     }
 }
 
-/// One pass, so that an event ID which looks like a placeholder is none.
+/// An event ID that looks like a placeholder is none.
 fn fill(template: &str, delivery_id: &str, event_id: &str) -> String {
-    let mut filled = String::with_capacity(template.len() + delivery_id.len() + event_id.len());
-    let mut rest = template;
-    while let Some(at) = rest.find('{') {
-        filled.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let values = PLACES.iter().zip([delivery_id, event_id]);
-        match values.into_iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, value))) {
-            Some((after, value)) => {
-                encode_into(&mut filled, value);
-                rest = after;
-            }
-            None => {
-                filled.push('{');
-                rest = &rest[1..];
-            }
-        }
-    }
-    filled.push_str(rest);
-    filled
+    let [of_delivery, of_event] = PLACES;
+    placeholder::fill(template, &[(of_delivery, &encoded(delivery_id)), (of_event, &encoded(event_id))])
 }
 
 /// RFC 3986, 2.3: what is not unreserved is encoded.
-fn encode_into(filled: &mut String, value: &str) {
+fn encoded(value: &str) -> String {
+    let mut encoded = String::with_capacity(value.len());
     for byte in value.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                filled.push(char::from(byte));
+                encoded.push(char::from(byte));
             }
-            _ => filled.push_str(&format!("%{byte:02X}")),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
+    encoded
 }
 
 fn segments(url: &RecipientUrl) -> usize {

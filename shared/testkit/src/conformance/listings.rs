@@ -6,10 +6,9 @@ use waybill_domain::identity::{DestinationName, TenantId};
 use waybill_domain::order::{Decision, OrderId};
 use waybill_domain::outcome::FailureClass;
 use waybill_domain::policy::Policy;
-use waybill_service::ports::{
-    Catalogue, Cursor, DeadLetterFilter, DeadLetterGroup, Filter, Ledger, Page, PortResult,
-};
+use waybill_service::ports::{Catalogue, DeadLetterFilter, DeadLetterGroup, Filter, Ledger};
 
+use super::desk::all_pages;
 use super::fixture::*;
 
 /// By tenant, newest first within a tenant, in pages of any size.
@@ -20,7 +19,7 @@ pub async fn a_listing_goes_by_tenant_newest_first<L: Ledger + Catalogue>(ledger
         store(&ledger, &records[n]).await;
     }
     for page in [10, 3, 2, 1] {
-        let found = pages(async |from| ledger.list(&Filter::default(), page, from).await).await;
+        let found = all_pages(async |from| ledger.list(&Filter::default(), page, from).await).await;
         assert_eq!(found, records, "in pages of {page}");
     }
 }
@@ -56,7 +55,7 @@ pub async fn a_listing_shows_only_what_matches<L: Ledger + Catalogue>(ledger: L)
     ];
     for (name, filter, expected) in cases {
         for page in [10, 1] {
-            let found = pages(async |from| ledger.list(&filter, page, from).await).await;
+            let found = all_pages(async |from| ledger.list(&filter, page, from).await).await;
             assert_eq!(found.iter().collect::<Vec<_>>(), expected, "by {name}, in pages of {page}");
         }
     }
@@ -164,7 +163,7 @@ pub async fn dead_letters_are_listed_oldest_first<L: Ledger + Catalogue>(ledger:
     ];
     for (name, filter, expected) in cases {
         for page in [10, 2, 1] {
-            let found = pages(async |from| ledger.dead_letters(&filter, page, from).await).await;
+            let found = all_pages(async |from| ledger.dead_letters(&filter, page, from).await).await;
             assert_eq!(found.iter().collect::<Vec<_>>(), expected, "by {name}, in pages of {page}");
         }
     }
@@ -204,7 +203,8 @@ pub async fn a_dead_letter_that_was_released_is_none<L: Ledger + Catalogue>(ledg
     land(&ledger, a.release(run(), &Policy::default(), t(200), t(200), &LOOK).expect("a release")).await;
     let late = b.acknowledged_late(&writer("late", t(200)), b.next_attempt(), None).expect("a late answer");
     land(&ledger, late).await;
-    let found = pages(async |from| ledger.dead_letters(&DeadLetterFilter::default(), 10, from).await).await;
+    let found =
+        all_pages(async |from| ledger.dead_letters(&DeadLetterFilter::default(), 10, from).await).await;
     assert_eq!(found, [c, d, e]);
     let counts: Vec<u64> =
         ledger.dead_letter_summary(None).await.expect("an answer").iter().map(|group| group.count).collect();
@@ -222,11 +222,11 @@ pub async fn a_dead_letter_that_a_person_ended_is_none<L: Ledger + Catalogue>(le
     }
     for page in [10, 1] {
         let all = DeadLetterFilter::default();
-        let found = pages(async |from| ledger.dead_letters(&all, page, from).await).await;
+        let found = all_pages(async |from| ledger.dead_letters(&all, page, from).await).await;
         assert_eq!(found, [c.clone(), e.clone()], "in pages of {page}");
     }
     let to_crm = DeadLetterFilter { tenant: tenant("acme"), destination: to("crm"), ..Default::default() };
-    assert_eq!(pages(async |from| ledger.dead_letters(&to_crm, 10, from).await).await, []);
+    assert_eq!(all_pages(async |from| ledger.dead_letters(&to_crm, 10, from).await).await, []);
     for (of, counts) in [(None, vec![1, 1]), (tenant("acme"), vec![1]), (tenant("northwind"), vec![1])] {
         let summary = ledger.dead_letter_summary(of.as_ref()).await.expect("an answer");
         assert_eq!(summary.iter().map(|group| group.count).collect::<Vec<_>>(), counts, "{of:?}");
@@ -273,18 +273,4 @@ fn tenant(name: &str) -> Option<TenantId> {
 
 fn to(name: &str) -> Option<DestinationName> {
     Some(DestinationName::parse(name).expect("a destination"))
-}
-
-/// Turns every page. A page may be short or empty while more follows.
-async fn pages(turn: impl AsyncFn(Option<&Cursor>) -> PortResult<Page<Record>>) -> Vec<Record> {
-    let (mut found, mut from): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
-    for _ in 0..100 {
-        let page = turn(from.as_ref()).await.expect("an answer");
-        found.extend(page.items);
-        from = page.next;
-        if from.is_none() {
-            return found;
-        }
-    }
-    panic!("paging does not end");
 }
