@@ -22,5 +22,6 @@ mod schemas;
 mod site;
 mod shed;
 mod slots;
+mod ticks;
 mod timing;
 mod world;

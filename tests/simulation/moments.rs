@@ -1,6 +1,10 @@
 //! Single moments that earlier builds got wrong, or that are easily got wrong, step by step.
 
+use std::sync::Arc;
+
+use waybill_domain::budget::Budget;
 use waybill_domain::delivery::State;
+use waybill_domain::destination::Destination;
 use waybill_domain::ending::Disposition;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::EventId;
@@ -8,7 +12,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::event::Event;
 use waybill_service::reconcile::TickLimits;
 use waybill_testkit::clock::SkewedClock;
-use waybill_testkit::faults::{Call, Order, Place, Progress, Side};
+use waybill_testkit::faults::{Actor, Call, Order, Place, Progress, Side};
 use waybill_testkit::scripted::Reaction;
 use waybill_testkit::simulation::actors::WorkerTerms;
 
@@ -167,4 +171,47 @@ fn a_payload_that_is_gone_ends_the_delivery_and_sends_nothing() {
     scene.assert_ended(State::DeadLettered);
     assert_eq!((scene.requests(), scene.record().attempts_made), (0, 1));
     assert_eq!(scene.world.ledger.evidence(&scene.key).len(), 1);
+}
+
+/// Whoever is about to hold a delivery is overtaken by one who claims it for the same message: the copy is the
+/// claim's by then, and owes its hand-off.
+#[test]
+fn a_hold_that_came_too_late_acknowledges_nothing() {
+    let by_a_person = |scene: &Scene| {
+        scene.world.hold(vec![HoldRule::All]);
+        None
+    };
+    // Its one slot is another delivery's.
+    let by_a_full_budget = |scene: &Scene| {
+        scene.world.change_config(|config| {
+            for destination in config.destinations.values_mut() {
+                let budget = Budget::of(Some(1), None);
+                *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+            }
+        });
+        scene.publish_as(Event { event_id: EventId::parse("e0").unwrap(), ..scene.event() });
+        let mut other = scene.worker("other");
+        other.run_to(Call::Request, Side::Before);
+        Some(other)
+    };
+    type KeepBack<'a> = &'a dyn Fn(&Scene) -> Option<Actor>;
+    let rows: [(&str, KeepBack<'_>); 2] =
+        [("by a person", &by_a_person), ("by a full budget", &by_a_full_budget)];
+    for (name, keep_back) in rows {
+        let scene = Scene::new(7);
+        let other = keep_back(&scene);
+        let m1 = scene.publish();
+        let mut w0 = scene.worker_with("w0", &m1);
+        w0.run_to(Call::Apply, Side::Before);
+
+        scene.world.hold(Vec::new());
+        if let Some(other) = other {
+            other.run();
+        }
+        scene.world.queue.duplicate(&m1);
+        let mut w1 = scene.worker_with("w1", &m1);
+        w1.run_to(Call::Request, Side::Before);
+        w0.run();
+        assert!(scene.world.queue.holds(&m1), "held {name}: w0 deleted what w1's claim works for");
+    }
 }
