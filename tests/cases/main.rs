@@ -11,6 +11,9 @@ mod duplicates;
 mod easing;
 mod hours;
 mod ledger;
+mod lines;
+#[path = "../logged.rs"]
+mod logged;
 mod look_ups;
 mod losses;
 #[path = "../measured.rs"]

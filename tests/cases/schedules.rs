@@ -12,6 +12,7 @@ use waybill_service::schedule::standing::standing;
 use waybill_service::schedule::{Learned, ScheduleLimits, ScheduleReport, Scheduler};
 use waybill_testkit::scripted::Reaction;
 
+use crate::logged::{logged, messages};
 use crate::world::{World, key};
 
 const CONFIG: &str = r#"
@@ -57,7 +58,10 @@ fn world() -> World {
 fn tick_with(world: &World, learned: &Learned, limits: ScheduleLimits) -> ScheduleReport {
     let ports = &world.ports;
     let scheduler = Scheduler { ledger: &ports.ledger, queue: &ports.queue, clock: &world.clock };
-    world.block(scheduler.tick(&world.config, learned, limits))
+    let (report, lines) = logged(|| world.block(scheduler.tick(&world.config, learned, limits)));
+    let has_done_nothing = report == ScheduleReport { windows: report.windows, ..ScheduleReport::default() };
+    assert_eq!(messages(&lines).contains(&"scheduled".to_owned()), !has_done_nothing, "{report:?}");
+    report
 }
 
 /// A tick of a process that has just been started.

@@ -16,6 +16,7 @@ use waybill_testkit::conformance::fixture;
 use waybill_testkit::faults::{Call, Stage, Staged};
 use waybill_testkit::memory::MemoryLedger;
 
+use crate::logged::{logged, messages};
 use crate::losses::Refusing;
 use crate::world::{World, with};
 
@@ -51,7 +52,13 @@ fn apply(ledger: &MemoryLedger, change: Change) {
 
 fn tick(world: &World, ledger: &impl Ledger, queue: &impl Queue, limits: TickLimits) -> TickReport {
     let Ports { clock, dice, .. } = &world.ports;
-    world.block(Reconciler { ledger, queue, clock, dice }.tick(&world.config, limits)).unwrap()
+    let reconciler = Reconciler { ledger, queue, clock, dice };
+    let (report, lines) = logged(|| world.block(reconciler.tick(&world.config, limits)).unwrap());
+    let TickReport { looked_at, working, held, .. } = report;
+    let has_done_nothing = counts(report) == TickReport { looked_at, working, held, ..NOTHING };
+    let says_what_it_did = messages(&lines).contains(&"reconciled".to_owned());
+    assert_eq!(says_what_it_did, !has_done_nothing, "{report:?}");
+    report
 }
 
 /// What was counted, without how long anything has waited.

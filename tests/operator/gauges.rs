@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use waybill_domain::hold::HoldReason;
 use waybill_domain::redrive::Reviews;
+use waybill_domain::time::DurationMs;
+use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::reconcile::TickLimits;
+use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 use waybill_testkit::scripted::Reaction;
 
 use crate::world::{EXHAUSTED, World, of};
@@ -37,6 +42,22 @@ fn the_age_of_the_oldest_dead_letter_is_told_in_every_fifth_minute() {
         });
         assert_eq!(measured.get("OldestDeadLetterAge").copied(), expected, "{name}");
         assert_eq!(measured.get("Reconciled"), Some(&1.0), "{name}");
+    }
+}
+
+#[test]
+fn the_age_of_dead_letters_is_looked_up_only_while_the_round_has_time() {
+    for (left_s, told) in [(60, Some(&300_000.0)), (0, None)] {
+        let measured = measured(|world| {
+            world.dead("acme", "evt", "books", EXHAUSTED);
+            world.pass(300);
+            let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+            let round = Round { ledger, queue, office: &world.office, clock, dice };
+            let until = Some(clock.now().plus(DurationMs::from_secs(left_s)));
+            let limits = TickLimits { until, ..TickLimits::default() };
+            world.block(round.run(&world.config_now(), &Learned::default(), limits)).unwrap();
+        });
+        assert_eq!(measured.get("OldestDeadLetterAge"), told, "{left_s} s left");
     }
 }
 

@@ -11,16 +11,17 @@ use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Decision, EndingOrder, Hold, Order, OrderBody};
 use waybill_domain::redrive::Reviews;
 use waybill_domain::time::DurationMs;
-use waybill_service::config_file::Rules;
+use waybill_service::config_file::{self, Rules};
 use waybill_service::office::Office as _;
 use waybill_service::ports::{Clock as _, Ports};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 use waybill_service::source::ConfigSource;
 use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::memory::MemoryOffice;
 
-use crate::publishing::refused;
+use crate::publishing::{publish, refused};
 use crate::redrive::{many, states};
 use crate::world::{EXHAUSTED, World, book, of, tenant};
 
@@ -52,6 +53,29 @@ fn a_long_run_leaves_the_others_their_share_of_the_time() {
     for keys in [long, short] {
         assert_eq!(states(&world, &keys), BTreeMap::from([(State::Succeeded, keys.len())]));
     }
+}
+
+#[test]
+fn schedules_have_half_of_a_rounds_time_and_what_is_due_has_the_rest() {
+    let mut world = World::new();
+    world.config = config_file::parse(crate::schedules::CONFIG, Locality::PublicOnly).unwrap();
+    world.config.applied_at = Some(world.clock.now());
+    // Four nights are owed, and a delivery whose wake-up was lost is due for a look.
+    world.pass(4 * 86_400);
+    let key = publish(&world, "due", json!({}));
+    world.ports.queue.purge();
+    world.pass(600);
+
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let stage = Stage::slow(clock, DurationMs::from_secs(1));
+    let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));
+    let round = Round { ledger: &ledger, queue: &queue, office: &world.office, clock, dice };
+    let until = Some(clock.now().plus(DurationMs::from_secs(16)));
+    let limits = TickLimits { until, ..TickLimits::default() };
+    let report = world.block(round.run(&world.config, &Learned::default(), limits)).unwrap();
+    // Four questions, and then a delivery is recorded and woken: two seconds each.
+    assert_eq!((report.windows.published, report.windows.more), (2, true));
+    assert_eq!((report.looked.woken, world.record(&key).looks), (1, 1));
 }
 
 /// Writes an order into acme's book as one may write who can write its items.
