@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use waybill_domain::delivery::Delivery;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::redrive::Reviews;
 use waybill_domain::time::DurationMs;
@@ -9,6 +10,7 @@ use waybill_service::ports::{Clock as _, Ports};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
 use waybill_service::schedule::Learned;
+use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
 
 use crate::world::{EXHAUSTED, World, of};
@@ -78,6 +80,20 @@ fn redrives_are_told_while_they_run_and_by_how_they_ended() {
     assert_eq!(measured.get("OpenRuns"), Some(&1.0));
     assert_eq!(measured.get(r#"RedriveSuccess_count{destination="other"}"#), Some(&4.0));
     assert_eq!(measured.get(r#"RedriveSuccess_sum{destination="other"}"#), Some(&300.0));
+}
+
+#[test]
+fn what_a_run_finds_past_its_deadline_is_told_as_expired() {
+    let measured = measured(|world| {
+        let late = Delivery { deadline: Some(fixture::t(1)), ..fixture::delivery("acme", "late", "books") };
+        world.dead_with(late, EXHAUSTED);
+        world.dead("acme", "in-time", "books", EXHAUSTED);
+        world.pass(2);
+        world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
+        world.round();
+    });
+    assert_eq!(measured.get(r#"Expired{destination="other"}"#), Some(&1.0));
+    assert_eq!(measured.get(r#"AttemptsToEnd_count{destination="other"}"#), Some(&1.0));
 }
 
 #[test]

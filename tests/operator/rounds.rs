@@ -21,6 +21,7 @@ use waybill_service::source::ConfigSource;
 use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::memory::MemoryOffice;
 
+use crate::logged::{logged, messages};
 use crate::publishing::{publish, refused};
 use crate::redrive::{many, states};
 use crate::world::{EXHAUSTED, World, book, of, tenant};
@@ -94,6 +95,27 @@ fn enter(world: &World, prefix: &str, body: OrderBody) -> Order {
     change.after
 }
 
+const NOT_BELIEVED: &str = "an order beyond its book is not carried out";
+
+#[test]
+fn an_order_that_cannot_be_carried_out_is_said_and_an_act_has_its_line() {
+    let world = World::new();
+    for event in ["e1", "e2"] {
+        let key = refused(&world, event, json!({}));
+        let act =
+            || world.block(world.desk().order_ending(&world.record(&key), Decision::Close, "maria", "done"));
+        let (act, lines) = logged(act);
+        act.unwrap();
+        assert_eq!((messages(&lines), &lines[0]["who"]), (vec!["act".to_owned()], &json!("maria")));
+    }
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let ledger = Staged::new(ledger.clone(), &Stage::dies_after(0));
+    let round = Round { ledger: &ledger, queue, office: &world.office, clock, dice };
+    let (done, lines) = logged(|| world.block(round.orders(&world.config, TickLimits::default())));
+    done.unwrap();
+    assert_eq!(messages(&lines), ["not carried out", "not carried out"]);
+}
+
 #[test]
 fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     let world = World::new();
@@ -134,7 +156,11 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     let before = world.record(&foreign);
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let round = Round { ledger, queue, office: &world.office, clock, dice };
-    world.block(round.orders(&world.config, TickLimits::default())).unwrap();
+    let (done, lines) = logged(|| world.block(round.orders(&world.config, TickLimits::default())));
+    done.unwrap();
+    let refused = messages(&lines).iter().filter(|said| *said == NOT_BELIEVED).count();
+    // The order to end it, and the twin run: a round reads what is open before endings, and before runs.
+    assert_eq!((refused, lines.len()), (4, 4), "{lines:?}");
     assert_eq!(world.record(&foreign), before);
     assert_eq!(world.run_of(&twin).tally.released, 0);
     let (in_force, before) = (holds_in_force(&world), world.record(&foreign));
