@@ -9,6 +9,7 @@ mod capacity;
 mod crew;
 mod duplicates;
 mod easing;
+mod held;
 mod hours;
 mod ledger;
 mod lines;

@@ -13,12 +13,13 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::{Clock as _, Ledger, Ports, Queue};
 use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
 use waybill_testkit::conformance::fixture;
+use waybill_testkit::dice::FixedDice;
 use waybill_testkit::faults::{Call, Stage, Staged};
 use waybill_testkit::memory::MemoryLedger;
 
 use crate::logged::{logged, messages};
 use crate::losses::Refusing;
-use crate::world::{World, with};
+use crate::world::{World, id_of, with};
 
 const MINUTE: DurationMs = DurationMs::from_secs(60);
 
@@ -308,4 +309,38 @@ fn within_a_budget_all_of_the_front_is_seen_whatever_keeps_it_back() {
     }
     let report = tick(&world, &world.ports.ledger, &world.ports.queue, TickLimits::default());
     assert_eq!((report.looked_at, report.held, report.lifted), (10, 10, 0));
+}
+
+/// Where the time does not suffice for all, chance says who comes first.
+#[test]
+fn each_destination_with_something_held_may_be_the_first() {
+    for (shown, first) in [(0.0, "accounting"), (0.4, "accounting"), (0.5, "crm"), (0.99, "crm")] {
+        let mut world = World::new();
+        world.config.holds = vec![HoldRule::All];
+        let to_all = with("e", "").replace("\"destination\":\"accounting\",", "");
+        assert_eq!(world.publish(&to_all).unwrap().len(), 2);
+        world.work_until_quiet();
+        world.config.holds.clear();
+
+        // What is due is listed, the destinations are, and the first has its turn: a minute each.
+        let ledger = Staged::new(world.ports.ledger.clone(), &Stage::slow(&world.clock, MINUTE));
+        let Ports { queue, clock, .. } = &world.ports;
+        let dice = FixedDice::showing(shown);
+        let reconciler = Reconciler { ledger: &ledger, queue, clock, dice: &dice };
+        let until = Some(clock.now().plus(MINUTE.times(4)));
+        let limits = TickLimits { until, ..TickLimits::default() };
+        let report = world.block(reconciler.tick(&world.config, limits)).unwrap();
+        assert_eq!((report.lifted, report.more), (1, true), "{shown}");
+        assert!(world.record(&id_of("e", first)).hold.is_none(), "{shown}");
+    }
+}
+
+#[test]
+fn a_destination_that_cannot_be_looked_at_is_counted_as_failed() {
+    let mut world = World::new();
+    held(&mut world, 1, "");
+    // What is due is listed, and the destinations are; nothing further is answered.
+    let ledger = Staged::new(world.ports.ledger.clone(), &Stage::dies_after(2));
+    let report = tick(&world, &ledger, &world.ports.queue, TickLimits::default());
+    assert_eq!(counts(report), TickReport { failed: 1, ..NOTHING });
 }

@@ -49,6 +49,7 @@ fn a_plan_is_touched_by_the_holds_that_would_keep_its_deliveries_back() {
         tenant: of.map(tenant),
     };
     let to = |name: &str| HoldRule::Destination(DestinationName::parse(name).unwrap());
+    let within = |of: &str, rule| HoldRule::Within { tenant: tenant(of), rule: Box::new(rule) };
     let leases = Selection { event_type: Some(EventPattern::parse("lease.*").unwrap()), ..of("acme") };
     let plan = |selection: Selection| -> Plan {
         // Without a review what crm refused stays: nothing is released to it.
@@ -79,6 +80,9 @@ fn a_plan_is_touched_by_the_holds_that_would_keep_its_deliveries_back() {
             false,
         ),
         ("everything", plan(of("acme")), HoldRule::All, true),
+        ("its own of its destination", plan(of("acme")), within("acme", to("books")), true),
+        ("its own of another destination", plan(of("acme")), within("acme", to("attic")), false),
+        ("another's of its destination", plan(of("acme")), within("globex", to("books")), false),
     ];
     for (name, plan, rule, expected) in rows {
         assert_eq!(plan.is_touched_by(&rule), expected, "{name}");

@@ -67,6 +67,26 @@ fn a_store_that_repeats_our_own_write_is_no_lost_race() {
 }
 
 #[test]
+fn a_store_that_repeats_the_reconcilers_own_write_is_no_lost_race() {
+    let scene = Scene::new(7);
+    let deadline = scene.now().plus(MINUTE);
+    scene.publish_as(Event { deadline: Some(deadline), ..scene.event() });
+    scene.world.queue.purge();
+    scene.world.clock.set(deadline);
+    let clock = scene.world.right_clock();
+    let (mut reconciler, report) = scene.world.reconciler("reconciler", &clock, 2, TickLimits::default());
+    for _ in 0..200 {
+        let is_write = reconciler.place() == Some(Place { call: Call::Apply, side: Side::Before });
+        if reconciler.step(if is_write { Order::Twice } else { Order::Go }) == Progress::Done {
+            break;
+        }
+    }
+    let report = report.lock().unwrap().take().unwrap().unwrap();
+    assert_eq!((report.ended, report.raced), (1, 0));
+    scene.assert_ended(State::Expired);
+}
+
+#[test]
 fn a_tick_that_stops_at_its_limit_of_due_deliveries_still_sees_every_held_one() {
     let scene = Scene::new(7);
     scene.publish();
