@@ -4,6 +4,7 @@
 //! by `domain` alone stand in `specification`, those of the wire in `recipient`, those of the store
 //! in `conformance`.
 
+mod budget_costs;
 mod budgets;
 mod capacity;
 mod crew;
