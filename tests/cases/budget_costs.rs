@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 use waybill_domain::destination::Destination;
+use waybill_domain::hold::HoldRule;
 use waybill_domain::suspension::SuspendRules;
 use waybill_domain::time::DurationMs;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
@@ -23,16 +24,20 @@ fn suspended_after_failures(destination: &mut Destination) {
 #[test]
 fn a_process_reads_what_it_knows_of_a_destination_only_once_it_is_old() {
     type Setting = fn(&mut Destination);
-    // How long after the batch before it a batch comes, and how often it reads what is used.
-    type Batches = &'static [(u64, usize)];
-    let rows: [(&str, Setting, Batches); 3] = [
-        ("neither budget nor rules", |_| {}, &[(0, 0), (0, 0)]),
+    // How long after the one before it a delivery comes, and how often what is used is read and written for it.
+    type Deliveries = &'static [(u64, usize, usize)];
+    let rows: [(&str, Setting, Deliveries); 3] = [
+        ("neither budget nor rules", |_| {}, &[(0, 0, 0), (0, 0, 0)]),
         // Every slot is a write, and whoever goes by what is past loses its write.
-        ("a budget", |destination| slots(10)(destination), &[(0, 1), (0, 0), (3_600_000, 0)]),
+        ("a budget", |destination| slots(10)(destination), &[(0, 1, 2), (0, 0, 2), (3_600_000, 0, 2)]),
         // Others may have seen it fail meanwhile.
-        ("rules of its suspension", suspended_after_failures, &[(0, 1), (0, 0), (4_999, 0), (1, 1), (0, 0)]),
+        (
+            "rules of its suspension",
+            suspended_after_failures,
+            &[(0, 1, 0), (0, 0, 0), (4_999, 0, 0), (1, 1, 0), (0, 0, 0)],
+        ),
     ];
-    for (name, setting, batches) in rows {
+    for (name, setting, deliveries) in rows {
         let world = World::new().with("accounting", setting);
         let stage = Stage::slow(&world.clock, DurationMs::ZERO);
         let ports = Ports {
@@ -44,19 +49,43 @@ fn a_process_reads_what_it_knows_of_a_destination_only_once_it_is_old() {
             desk: Default::default(),
         };
         let consumer = Consumer { ports: &ports };
-        for (n, (later_ms, reads)) in batches.iter().enumerate() {
+        for (n, (later_ms, reads, writes)) in deliveries.iter().enumerate() {
             world.clock.advance(DurationMs::from_ms(*later_ms));
             world.published(&event(&format!("e{n}")), []);
             let message = world.receive().remove(0);
-            let before = stage.calls(Call::Usage);
+            let before = [Call::Usage, Call::SetUsage].map(|call| stage.calls(call));
             let incoming = Incoming { message_id: &message.message_id, body: &message.body };
             let verdict = world.block(consumer.consume(&world.config, incoming, secs(60)));
             assert_eq!(verdict, Verdict::Acknowledge, "{name}: {n}");
-            assert_eq!(stage.calls(Call::Usage) - before, *reads, "{name}: {n}");
+            let made = [Call::Usage, Call::SetUsage].map(|call| stage.calls(call));
+            assert_eq!([made[0] - before[0], made[1] - before[1]], [*reads, *writes], "{name}: {n}");
+            assert_eq!(stage.calls(Call::Held), 0, "{name}: {n}: nobody waits");
             let queue = &world.ports.queue;
             world.block(waybill_service::ports::Inbox::acknowledge(queue, &message.receipt)).unwrap();
         }
     }
+}
+
+/// A pause keeps it back, and no slot was reserved for it.
+#[test]
+fn what_is_held_without_a_reservation_costs_one_read_of_the_budget() {
+    let mut world = World::new().with("accounting", slots(10));
+    let message = received(&world, 1).remove(0);
+    world.config.holds.push(HoldRule::All);
+    let stage = Stage::slow(&world.clock, DurationMs::ZERO);
+    let ports = Ports {
+        ledger: Staged::new(world.ports.ledger.clone(), &stage),
+        queue: world.ports.queue.clone(),
+        recipient: world.ports.recipient.clone(),
+        clock: world.clock.clone(),
+        dice: FixedDice::showing(0.5),
+        desk: Default::default(),
+    };
+    let consumer = Consumer { ports: &ports };
+    let incoming = Incoming { message_id: &message.message_id, body: &message.body };
+    let verdict = world.block(consumer.consume(&world.config, incoming, secs(60)));
+    assert_eq!(verdict, Verdict::Acknowledge);
+    assert_eq!([Call::Usage, Call::SetUsage, Call::Held].map(|call| stage.calls(call)), [1, 0, 0]);
 }
 
 fn received(world: &World, events: usize) -> Vec<Message> {

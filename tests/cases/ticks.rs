@@ -259,6 +259,29 @@ fn what_cannot_be_woken_fails_alone_and_is_counted() {
 }
 
 #[test]
+fn within_a_budget_as_many_go_as_it_has_room_for_while_there_is_time() {
+    for (left_s, refuses, lifted, failed) in [(60, false, 4, 0), (60, true, 0, 4), (2, false, 0, 0)] {
+        let mut world = World::new();
+        held(&mut world, 12, "");
+        world.config.holds.clear();
+        let world = world.with("accounting", |destination| destination.budget = Budget::of(Some(4), None));
+        let until = Some(world.clock.now().plus(DurationMs::from_secs(left_s)));
+        let limits = TickLimits { until, ..TickLimits::default() };
+        // What is due is listed, the destinations are, and then the time may be up: a second each.
+        let pace = DurationMs::from_secs(u64::from(left_s == 2));
+        let ledger = Staged::new(world.ports.ledger.clone(), &Stage::slow(&world.clock, pace));
+        world.ports.queue.purge();
+        let report = match refuses {
+            true => tick(&world, &ledger, &Refusing(&world.ports.queue), limits),
+            false => tick(&world, &ledger, &world.ports.queue, limits),
+        };
+        let name = format!("{left_s} s left, the queue refuses: {refuses}");
+        assert_eq!((report.lifted, report.failed), (lifted, failed), "{name}");
+        assert_eq!(world.ports.queue.messages().len(), lifted, "{name}");
+    }
+}
+
+#[test]
 fn a_tick_stops_at_its_pages_and_at_its_time_and_says_that_there_is_more() {
     type Before = fn(&mut World);
     let due: Before = |world| {

@@ -193,6 +193,34 @@ fn a_payload_that_is_gone_ends_the_delivery_and_sends_nothing() {
     assert_eq!(scene.world.ledger.evidence(&scene.key).len(), 1);
 }
 
+/// A worker about to send another delivery, under the only slot of its destination.
+fn with_the_only_slot(scene: &Scene) -> Actor {
+    scene.world.change_config(|config| {
+        for destination in config.destinations.values_mut() {
+            let budget = Budget::of(Some(1), None);
+            *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+        }
+    });
+    scene.publish_as(Event { event_id: EventId::parse("e0").unwrap(), ..scene.event() });
+    let mut other = scene.worker("other");
+    other.run_to(Call::Request, Side::Before);
+    other
+}
+
+/// Whoever freed the slot looked before the hold was written, and has not seen it.
+#[test]
+fn what_is_held_for_a_slot_that_was_just_freed_goes_without_the_reconciler() {
+    let scene = Scene::new(7);
+    let other = with_the_only_slot(&scene);
+    let m1 = scene.publish();
+    let mut w0 = scene.worker_with("w0", &m1);
+    w0.run_to(Call::Apply, Side::Before);
+    other.run();
+    w0.run();
+    scene.work_until_empty();
+    scene.assert_ended(State::Succeeded);
+}
+
 /// Whoever is about to hold a delivery is overtaken by one who claims it for the same message: the copy is the
 /// claim's by then, and owes its hand-off.
 #[test]
@@ -201,19 +229,7 @@ fn a_hold_that_came_too_late_acknowledges_nothing() {
         scene.world.hold(vec![HoldRule::All]);
         None
     };
-    // Its one slot is another delivery's.
-    let by_a_full_budget = |scene: &Scene| {
-        scene.world.change_config(|config| {
-            for destination in config.destinations.values_mut() {
-                let budget = Budget::of(Some(1), None);
-                *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
-            }
-        });
-        scene.publish_as(Event { event_id: EventId::parse("e0").unwrap(), ..scene.event() });
-        let mut other = scene.worker("other");
-        other.run_to(Call::Request, Side::Before);
-        Some(other)
-    };
+    let by_a_full_budget = |scene: &Scene| Some(with_the_only_slot(scene));
     type KeepBack<'a> = &'a dyn Fn(&Scene) -> Option<Actor>;
     let rows: [(&str, KeepBack<'_>); 2] =
         [("by a person", &by_a_person), ("by a full budget", &by_a_full_budget)];
