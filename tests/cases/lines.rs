@@ -28,7 +28,7 @@ fn consume(world: &World, message_id: &MessageId, body: &str, time_left_s: u64) 
 }
 
 /// A worker that sleeps for a minute right before its claim is written.
-fn sleep_over_the_claim(world: &World) {
+pub(crate) fn sleep_over_the_claim(world: &World) {
     let clock = world.clock.clone();
     let stage = Stage::overtaken(Call::Apply, move || clock.advance(DurationMs::from_secs(60)));
     let ports = Ports {
