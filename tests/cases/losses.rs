@@ -11,7 +11,7 @@ use waybill_testkit::memory::MemoryQueue;
 use crate::world::{World, event, id_of};
 
 /// A queue that refuses what is sent to it.
-struct Refusing<'a>(&'a MemoryQueue);
+pub(crate) struct Refusing<'a>(pub(crate) &'a MemoryQueue);
 
 impl Queue for Refusing<'_> {
     fn window(&self) -> DurationMs {

@@ -4,13 +4,18 @@
 //! by `domain` alone stand in `specification`, those of the wire in `recipient`, those of the store
 //! in `conformance`.
 
+mod budget_costs;
 mod budgets;
 mod capacity;
 mod crew;
 mod duplicates;
 mod easing;
+mod held;
 mod hours;
 mod ledger;
+mod lines;
+#[path = "../logged.rs"]
+mod logged;
 mod look_ups;
 mod losses;
 #[path = "../measured.rs"]
@@ -23,5 +28,6 @@ mod schemas;
 mod site;
 mod shed;
 mod slots;
+mod ticks;
 mod timing;
 mod world;

@@ -49,6 +49,26 @@ fn check(name: &str, work: impl FnOnce(&World), expected: &[(&str, f64)]) {
 }
 
 #[test]
+fn what_needed_no_second_attempt_and_no_redrive_tells_nothing_of_them() {
+    let measured = measured(|world| {
+        world.published(&event("e"), []);
+        world.work_until_quiet();
+    });
+    for series in ["RetryToSuccess", "RetryAge", "RedriveSuccess", "RetryScheduled"] {
+        assert!(!measured.keys().any(|key| key.starts_with(series)), "{series} in {measured:#?}");
+    }
+}
+
+#[test]
+fn what_was_claimed_and_not_sent_is_no_retry() {
+    let measured = measured(|world| {
+        world.published(&event("e"), []);
+        crate::lines::sleep_over_the_claim(world);
+    });
+    assert!(!measured.keys().any(|key| key.starts_with("RetryScheduled")), "{measured:#?}");
+}
+
+#[test]
 fn each_decision_is_counted_once() {
     let deadline = |world: &World, s: u64| {
         let at = waybill_service::ports::Clock::now(&world.clock).plus(DurationMs::from_secs(s));

@@ -1,5 +1,9 @@
 //! Bad input at publish, and kind O: what is refused names its field, and nothing is half-written.
 
+use waybill_domain::delivery::State;
+use waybill_service::event::Event;
+use waybill_service::publish::{PublishError, Publisher};
+use waybill_testkit::faults::{Call, Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
 use crate::world::{World, event, with};
@@ -57,10 +61,44 @@ fn a_repeat_sends_no_wake_up_once_an_attempt_was_made() {
     let id = world.published(&event("e"), [Reaction::answer(503)]);
     world.publish(&event("e")).unwrap();
     assert_eq!(world.ports.queue.messages().len(), 2, "while none was made, it does");
+    let message = world.receive().remove(0);
+    world.work(&message);
+    assert_eq!(world.record(&id).state, State::Retryable);
+    let waiting = world.ports.queue.messages();
+    world.publish(&event("e")).unwrap();
+    assert_eq!(world.ports.queue.messages(), waiting);
     world.work_until_quiet();
     assert_eq!(world.record(&id).attempts_made, 2);
     world.publish(&event("e")).unwrap();
     assert!(world.ports.queue.messages().is_empty());
+}
+
+#[test]
+fn of_several_deliveries_none_is_recorded_where_one_conflicts_whichever_it_is() {
+    for known in ["accounting", "crm"] {
+        let world = World::new();
+        world.published(&event("e").replace("accounting", known).replace("1.0", "2.0"), []);
+        let before = world.ports.ledger.records();
+        let to_all = event("e").replace("\"destination\":\"accounting\",", "");
+        match world.publish(&to_all) {
+            Err(PublishError::Conflict { destination, .. }) => assert_eq!(destination.as_str(), known),
+            other => panic!("{known}: {other:?}"),
+        }
+        assert_eq!(world.ports.ledger.records(), before, "{known}");
+    }
+}
+
+#[test]
+fn one_delivery_is_recorded_without_a_look_beforehand() {
+    let world = World::new();
+    let stage = Stage::overtaken(Call::Load, || panic!("it is read, and nothing needs it"));
+    let ledger = Staged::new(world.ports.ledger.clone(), &stage);
+    let publisher = Publisher { ledger: &ledger, queue: &world.ports.queue, clock: &world.clock };
+    for repeated in [false, true] {
+        let event = Event::parse(event("e").as_bytes()).unwrap();
+        let published = world.block(publisher.publish(&world.config, event)).unwrap();
+        assert_eq!(published[0].repeated, repeated);
+    }
 }
 
 #[test]

@@ -10,8 +10,10 @@ use waybill_service::config_file::{self, bundle};
 use waybill_service::ports::Clock as _;
 use waybill_service::schedule::standing::standing;
 use waybill_service::schedule::{Learned, ScheduleLimits, ScheduleReport, Scheduler};
+use waybill_testkit::faults::{Call, Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
+use crate::logged::{logged, messages};
 use crate::world::{World, key};
 
 const CONFIG: &str = r#"
@@ -57,7 +59,10 @@ fn world() -> World {
 fn tick_with(world: &World, learned: &Learned, limits: ScheduleLimits) -> ScheduleReport {
     let ports = &world.ports;
     let scheduler = Scheduler { ledger: &ports.ledger, queue: &ports.queue, clock: &world.clock };
-    world.block(scheduler.tick(&world.config, learned, limits))
+    let (report, lines) = logged(|| world.block(scheduler.tick(&world.config, learned, limits)));
+    let has_done_nothing = report == ScheduleReport { windows: report.windows, ..ScheduleReport::default() };
+    assert_eq!(messages(&lines).contains(&"scheduled".to_owned()), !has_done_nothing, "{report:?}");
+    report
 }
 
 /// A tick of a process that has just been started.
@@ -98,6 +103,42 @@ fn a_new_schedule_starts_with_its_first_window_after_it_was_applied() {
     let requests = world.ports.recipient.requests();
     let sent = requests.iter().find(|request| request.delivery_id == id("acme", "2026-08-09")).unwrap();
     assert_eq!(&*sent.body, br#"{"business_date":"2026-08-09","by":["nightly",7,1.5,true],"tenant":"acme"}"#);
+}
+
+#[test]
+fn what_cannot_be_published_or_asked_for_is_counted_as_failed_and_tried_again() {
+    let mut world = world();
+    world.clock.set(t("2026-08-10T06:30:00Z"));
+    let ledger = Staged::new(world.ports.ledger.clone(), &Stage::dies_after(0));
+    let scheduler = Scheduler { ledger: &ledger, queue: &world.ports.queue, clock: &world.clock };
+    let tick_of = world.block(scheduler.tick(&world.config, &Learned::default(), ScheduleLimits::default()));
+    assert_eq!((tick_of.failed, tick_of.published), (2, 0), "each tenant's");
+
+    let destinations = std::mem::take(&mut world.config.destinations);
+    let report = tick(&world);
+    assert_eq!((report.failed, report.published), (2, 0), "nobody takes it");
+    world.config.destinations = destinations;
+    let report = tick(&world);
+    assert_eq!((report.failed, report.published), (0, 2));
+}
+
+#[test]
+fn a_tick_asks_no_more_than_it_may_and_the_next_goes_on_where_it_stopped() {
+    let world = world();
+    world.clock.set(t("2026-08-10T06:30:00Z"));
+    let limits = ScheduleLimits { questions: 3, ..ScheduleLimits::default() };
+    let stage = Stage::slow(&world.clock, DurationMs::ZERO);
+    let ledger = Staged::new(world.ports.ledger.clone(), &stage);
+    let scheduler = Scheduler { ledger: &ledger, queue: &world.ports.queue, clock: &world.clock };
+    let learned = Learned::default();
+    let mut published = 0;
+    for nth in 1..=5 {
+        let report = world.block(scheduler.tick(&world.config, &learned, limits));
+        published += report.published;
+        assert_eq!(stage.calls(Call::Load), (3 * nth).min(14), "tick {nth}");
+        assert_eq!(report.more, nth < 5, "tick {nth}");
+    }
+    assert_eq!(published, 2);
 }
 
 #[test]
@@ -204,6 +245,8 @@ fn a_schedule_s_standing_tells_what_was_last_and_what_is_owed() {
     world.clock.set(t("2026-08-12T12:00:00Z"));
     let missed = standing_of(&world, "acme");
     assert_eq!(days(&missed.owed), ["2026-08-10", "2026-08-11"]);
+    // Of the seven nights within reach the 9th has its delivery, and two are owed.
+    assert_eq!(missed.before_it_began, 4);
     assert_eq!(missed.last.as_ref().map(|(window, record)| (window.day.to_string(), record.is_none())), {
         Some(("2026-08-11".to_owned(), true))
     });

@@ -50,6 +50,15 @@ fn unattended(world: &World, payload: &str) -> Vec<Published> {
 }
 
 #[test]
+fn a_schema_is_another_where_its_file_or_its_text_is() {
+    let other_file = PayloadSchema::parse("other.json", SCHEMA).unwrap();
+    let other_text = PayloadSchema::parse("payment.json", &format!("{SCHEMA} ")).unwrap();
+    assert_eq!(schema(), schema());
+    assert!(schema() != other_file && schema() != other_text);
+    assert!(format!("{:?}", schema()).contains("payment.json"));
+}
+
+#[test]
 fn a_fault_names_the_place_and_the_rule_and_never_the_value() {
     for (payload, said) in [
         (BAD, "/currency breaks enum [\"EUR\",\"USD\"] (payment.json#/properties/currency/enum)"),

@@ -1,6 +1,7 @@
 //! The configuration file: what it is read as, and every fault that it can have.
 
 mod accepted;
+mod edges;
 mod example;
 mod files;
 mod headers;

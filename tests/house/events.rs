@@ -53,6 +53,10 @@ fn a_refusal_names_the_field_its_fault_and_the_rule() {
         (with("payload_version", "-1"), "payload_version: is not such a number"),
         (with("payload_version", "1.0"), "payload_version: is not such a number"),
         (with("content_type", "\"json\""), "content_type: is not a media type"),
+        (with("content_type", "\"/json\""), "content_type: is not a media type"),
+        (with("content_type", "\"text/\""), "content_type: is not a media type"),
+        (with("content_type", "\" / \""), "content_type: is not a media type"),
+        (with("content_type", &format!("\"a/{}\"", "b".repeat(127))), "content_type: is too long"),
         (with("content_type", "\"a/b\\r\\nx: y\""), "content_type: has a character that no header can carry"),
         (with("dead_line", "\"2026-08-09T02:30:00Z\""), "dead_line: is not a field of an event"),
         (with("a\\nb", "1"), "a\\nb: is not a field of an event"),
@@ -127,6 +131,13 @@ fn a_payload_over_the_limit_is_refused_and_one_at_the_limit_is_taken() {
     assert_eq!(payload_of(&json_of(MAX_PAYLOAD_BYTES)).len(), MAX_PAYLOAD_BYTES);
     let refusal = refusal(json_of(MAX_PAYLOAD_BYTES + 1).as_bytes());
     assert_eq!(refusal, "payload: has 4194305 bytes (at most 4194304 bytes)");
+}
+
+#[test]
+fn a_content_type_of_128_characters_is_taken() {
+    let longest = format!("a/{}", "b".repeat(126));
+    let json = GOOD.replace("\"payload\":{}", &format!("\"content_type\":\"{longest}\",\"payload\":{{}}"));
+    assert_eq!(Event::parse(json.as_bytes()).unwrap().content_type, longest);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn right() -> QueueSettings {
 #[test]
 fn each_setting_of_the_queues_that_is_wrong_is_named_with_its_cure() {
     let redrive = |to: &str, receives| Some((to.to_owned(), receives));
-    let rows: [(&str, QueueSettings, &[&str]); 8] = [
+    let rows: [(&str, QueueSettings, &[&str]); 9] = [
         ("right", right(), &[]),
         (
             "just enough",
@@ -42,6 +42,7 @@ fn each_setting_of_the_queues_that_is_wrong_is_named_with_its_cure() {
             QueueSettings { redrive: redrive("arn:dlq", 1), ..right() },
             &["set maxReceiveCount to 6"],
         ),
+        ("two receives", QueueSettings { redrive: redrive("arn:dlq", 2), ..right() }, &[]),
         (
             "retention",
             QueueSettings { dead_kept: DAY.times(4), ..right() },

@@ -4,6 +4,7 @@
 mod arrows;
 mod cases;
 mod description;
+mod doors;
 mod events;
 mod examinations;
 mod instruments;

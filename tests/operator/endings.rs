@@ -1,16 +1,18 @@
 //! Dead letters that a person ends: ordered with an audit entry, carried out as often as it takes.
 
+use futures::FutureExt as _;
 use serde_json::json;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::Disposition;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::{CameTo, Decision, EndingOrder, Order, OrderBody};
 use waybill_domain::redrive::{Reviews, Selection};
+use waybill_domain::time::DurationMs;
 use waybill_service::acts::{ActError, Desk, all_open};
-use waybill_service::endings::carry_out;
+use waybill_service::endings::{EndingAct, carry_out};
 use waybill_service::office::Office as _;
-use waybill_service::ports::{Catalogue as _, DeadLetterFilter};
-use waybill_testkit::faults::{Stage, Staged};
+use waybill_service::ports::{Catalogue as _, Clock as _, DeadLetterFilter, Ledger as _};
+use waybill_testkit::faults::{Call, Stage, Staged};
 use waybill_testkit::scripted::Reaction;
 
 use crate::publishing::{posts, publish, refused, work};
@@ -125,6 +127,56 @@ fn whoever_carries_it_out_may_die_at_any_call() {
         }
         assert!(was_whole, "it never came to its end");
     }
+}
+
+#[test]
+fn who_decides_on_the_same_dead_letter_again_is_told_what_was_decided() {
+    // Before it is carried out, and afterwards.
+    for is_carried_out in [false, true] {
+        for (first, second) in [(Decision::Close, Decision::Resolve), (Decision::Resolve, Decision::Close)] {
+            let name = format!("{first:?}, carried out: {is_carried_out}");
+            let world = World::new();
+            let key = refused(&world, "e", json!({}));
+            let standing = order(&world, &key, first);
+            if is_carried_out {
+                carried_out(&world, &standing);
+            }
+            let again = |decision| {
+                world.block(world.desk().order_ending(&world.record(&key), decision, "otto", "it is settled"))
+            };
+            let same = again(first).unwrap();
+            assert!(matches!(same, EndingAct::Already(_)), "{name}: {same:?}");
+            assert_eq!(same.order().id, standing.id, "{name}");
+            let other = again(second).unwrap_err().to_string();
+            let said = match (is_carried_out, first) {
+                (false, _) => "decided on it already, in another way",
+                (true, Decision::Close) => "is closed already: only a dead letter can be ended",
+                (true, Decision::Resolve) => "is succeeded: only a dead letter can be ended",
+            };
+            assert!(other.ends_with(said), "{name}: {other}");
+            assert_eq!(world.acts(&book("acme")).len(), 1, "{name}");
+        }
+    }
+}
+
+/// Right before the write: the order was for a dead letter that is none any more.
+#[test]
+fn what_was_released_while_it_was_to_be_ended_is_not_ended_and_the_audit_says_so() {
+    let world = World::new();
+    let key = refused(&world, "e", json!({}));
+    let order = order(&world, &key, Decision::Close);
+    let (ledger, record, now) = (world.ports.ledger.clone(), world.record(&key), world.clock.now());
+    let policy = world.config.destinations.values().next().unwrap().policy;
+    let rules = world.config.look_rules(DurationMs::from_secs(900));
+    let stage = Stage::overtaken(Call::Apply, move || {
+        let release = record.release("rdr_1".to_owned(), &policy, now, now, &rules).unwrap();
+        ledger.apply(&release).now_or_never().unwrap().unwrap();
+    });
+    let ledger = Staged::new(world.ports.ledger.clone(), &stage);
+    world.block(carry_out(&ledger, &world.desk(), &order)).unwrap();
+    assert_eq!(came_to(&world, &order), Some(CameTo::NoDeadLetter));
+    assert_eq!(world.record(&key).state, State::Retryable);
+    assert_eq!(world.acts(&book("acme")).last().unwrap(), "nothing_ended by automation");
 }
 
 #[test]

@@ -2,8 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use waybill_domain::delivery::Delivery;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::redrive::Reviews;
+use waybill_domain::time::DurationMs;
+use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::reconcile::TickLimits;
+use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
+use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
 
 use crate::world::{EXHAUSTED, World, of};
@@ -41,6 +48,22 @@ fn the_age_of_the_oldest_dead_letter_is_told_in_every_fifth_minute() {
 }
 
 #[test]
+fn the_age_of_dead_letters_is_looked_up_only_while_the_round_has_time() {
+    for (left_s, told) in [(60, Some(&300_000.0)), (0, None)] {
+        let measured = measured(|world| {
+            world.dead("acme", "evt", "books", EXHAUSTED);
+            world.pass(300);
+            let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+            let round = Round { ledger, queue, office: &world.office, clock, dice };
+            let until = Some(clock.now().plus(DurationMs::from_secs(left_s)));
+            let limits = TickLimits { until, ..TickLimits::default() };
+            world.block(round.run(&world.config_now(), &Learned::default(), limits)).unwrap();
+        });
+        assert_eq!(measured.get("OldestDeadLetterAge"), told, "{left_s} s left");
+    }
+}
+
+#[test]
 fn redrives_are_told_while_they_run_and_by_how_they_ended() {
     let measured = measured(|world| {
         for n in 0..4 {
@@ -57,6 +80,20 @@ fn redrives_are_told_while_they_run_and_by_how_they_ended() {
     assert_eq!(measured.get("OpenRuns"), Some(&1.0));
     assert_eq!(measured.get(r#"RedriveSuccess_count{destination="other"}"#), Some(&4.0));
     assert_eq!(measured.get(r#"RedriveSuccess_sum{destination="other"}"#), Some(&300.0));
+}
+
+#[test]
+fn what_a_run_finds_past_its_deadline_is_told_as_expired() {
+    let measured = measured(|world| {
+        let late = Delivery { deadline: Some(fixture::t(1)), ..fixture::delivery("acme", "late", "books") };
+        world.dead_with(late, EXHAUSTED);
+        world.dead("acme", "in-time", "books", EXHAUSTED);
+        world.pass(2);
+        world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
+        world.round();
+    });
+    assert_eq!(measured.get(r#"Expired{destination="other"}"#), Some(&1.0));
+    assert_eq!(measured.get(r#"AttemptsToEnd_count{destination="other"}"#), Some(&1.0));
 }
 
 #[test]

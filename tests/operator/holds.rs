@@ -46,6 +46,19 @@ fn held(world: &World, key: &DeliveryKey) -> Option<HoldReason> {
 }
 
 #[test]
+fn a_hold_is_known_again_however_many_came_after_it() {
+    let world = World::new();
+    let first = place(&world, to_books());
+    for n in 0..25 {
+        let types = EventPattern::parse(&format!("type-{n}.*")).unwrap();
+        place(&world, HoldRule::Type { types, payload_version: None, tenant: None });
+    }
+    let again =
+        world.block(world.desk().place(Book::Across, to_books(), "otto", "they asked again")).unwrap();
+    assert!(matches!(&again, HoldAct::Already(order) if order.id == first), "{again:?}");
+}
+
+#[test]
 fn c123_a_pause_outlives_everything_and_costs_no_attempt() {
     let world = World::new();
     let hold = place(&world, to_books());

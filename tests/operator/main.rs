@@ -9,6 +9,8 @@ mod endings;
 mod gauges;
 mod holds;
 mod judging;
+#[path = "../logged.rs"]
+mod logged;
 #[path = "../measured.rs"]
 mod measured;
 mod pace;

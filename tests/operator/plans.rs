@@ -6,8 +6,12 @@ use serde_json::json;
 use waybill_domain::delivery::{Delivery, State};
 use waybill_domain::destination::EventPattern;
 use waybill_domain::hold::HoldRule;
-use waybill_domain::identity::DestinationName;
-use waybill_domain::redrive::{Fate, Reviews, Selection};
+use waybill_domain::identity::{DestinationName, EventId, ulid};
+use waybill_domain::order::OrderId;
+use waybill_domain::redrive::{Fate, ReleaseRate, Reviews, Selection};
+use waybill_domain::time::DurationMs;
+use waybill_service::ports::Clock as _;
+use waybill_service::redrive::orders::Start;
 use waybill_service::redrive::plan::Plan;
 use waybill_testkit::conformance::fixture;
 use waybill_testkit::scripted::Reaction;
@@ -119,6 +123,7 @@ fn a_plan_is_touched_by_the_holds_that_would_keep_its_deliveries_back() {
         tenant: of.map(tenant),
     };
     let to = |name: &str| HoldRule::Destination(DestinationName::parse(name).unwrap());
+    let within = |of: &str, rule| HoldRule::Within { tenant: tenant(of), rule: Box::new(rule) };
     let leases = Selection { event_type: Some(EventPattern::parse("lease.*").unwrap()), ..of("acme") };
     let plan = |selection: Selection| -> Plan {
         // Without a review what crm refused stays: nothing is released to it.
@@ -141,10 +146,78 @@ fn a_plan_is_touched_by_the_holds_that_would_keep_its_deliveries_back() {
         ("a type, of a plan of all types", plan(of("acme")), of_type("renewal.*", None), true),
         ("its type", plan(leases.clone()), of_type("lease.paid", None), true),
         ("another type", plan(leases.clone()), of_type("renewal.*", None), false),
-        ("its type of another tenant", plan(leases), of_type("lease.*", Some("globex")), false),
+        ("its type of another tenant", plan(leases.clone()), of_type("lease.*", Some("globex")), false),
+        (
+            "another type of another tenant, of a plan across",
+            plan(Selection { tenant: None, ..leases }),
+            of_type("renewal.*", Some("globex")),
+            false,
+        ),
         ("everything", plan(of("acme")), HoldRule::All, true),
+        ("its own of its destination", plan(of("acme")), within("acme", to("books")), true),
+        ("its own of another destination", plan(of("acme")), within("acme", to("attic")), false),
+        ("another's of its destination", plan(of("acme")), within("globex", to("books")), false),
     ];
     for (name, plan, rule, expected) in rows {
         assert_eq!(plan.is_touched_by(&rule), expected, "{name}");
     }
+}
+
+/// A plan is a file, and may have been edited since.
+#[test]
+fn a_plan_that_nobody_can_have_made_starts_nothing() {
+    let world = World::new();
+    world.dead("acme", "e", "books", EXHAUSTED);
+    world.pass(60);
+    let plan = world.plan(of("acme"), Reviews::default());
+    let now = world.clock.now();
+    let later = now.plus(DurationMs::from_ms(1));
+    let groups = |count| vec![plan.groups[0].clone(); count];
+    let named = |count: usize| (0..count).map(|n| EventId::parse(format!("e{n}")).unwrap()).collect();
+    let with = |change: &dyn Fn(&mut Plan)| {
+        let mut edited = plan.clone();
+        change(&mut edited);
+        edited.check(now).map_err(|invalid| invalid.to_string())
+    };
+    type Edit<'a> = &'a dyn Fn(&mut Plan);
+    let rows: [(&str, Edit<'_>, Option<&str>); 12] = [
+        ("as it was made", &|_| {}, None),
+        (
+            "another prefix",
+            &|plan| plan.run = OrderId::parse(ulid("hld", now, "x")).unwrap(),
+            Some("run: is not the ID of a run"),
+        ),
+        ("made later than now", &|plan| plan.made_at = later, Some("made_at: is in the future")),
+        ("without an end", &|plan| plan.selection.until = None, Some("selection.until: is missing")),
+        ("ending when it was made", &|plan| plan.selection.until = Some(plan.made_at), None),
+        (
+            "ending later",
+            &|plan| plan.selection.until = Some(later),
+            Some("selection.until: is after made_at"),
+        ),
+        ("500 events", &|plan| plan.selection.events = named(500), None),
+        ("501 events", &|plan| plan.selection.events = named(501), Some("selection.events: names 501")),
+        ("500 groups", &|plan| plan.groups = groups(500), None),
+        ("501 groups", &|plan| plan.groups = groups(501), Some("groups: there are 501")),
+        ("a review", &|plan| plan.reviews.permanent = Some("corrected".to_owned()), None),
+        (
+            "an empty review",
+            &|plan| plan.reviews.permanent = Some(" ".to_owned()),
+            Some("reviews.permanent: "),
+        ),
+    ];
+    for (name, edit, fault) in rows {
+        match (with(edit), fault) {
+            (Ok(()), None) => {}
+            (Err(said), Some(fault)) if said.starts_with(fault) => {}
+            (said, fault) => panic!("{name}: {said:?} and not {fault:?}"),
+        }
+    }
+    let start = Start { rate: ReleaseRate::parse("rate", "1/s").unwrap(), sample: None, not_before: None };
+    let edited = Plan { made_at: later, ..plan.clone() };
+    world.block(world.desk().start(&edited, start.clone(), "maria", "mended")).unwrap_err();
+    assert!(world.acts(&book("acme")).is_empty());
+    let empty = Plan { groups: Vec::new(), ..plan };
+    let refused = world.block(world.desk().start(&empty, start, "maria", "mended")).unwrap_err();
+    assert_eq!(refused.to_string(), "the plan has no dead letters: there is nothing to start");
 }

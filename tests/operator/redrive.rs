@@ -173,7 +173,8 @@ fn a_halted_run_that_is_resumed_judges_what_goes_from_then_on() {
     world.pass(1);
     let order = world.start(&world.plan(of("acme"), Reviews::default()), "10/s", None);
     world.run_for(180);
-    assert!(matches!(world.run_of(&order).standing, Standing::Halted(_)));
+    let Standing::Halted(signed) = world.run_of(&order).standing else { panic!("it goes on") };
+    assert_eq!(signed.why, "20 of its last 20 outcomes failed again");
     assert_eq!(states(&world, rest), BTreeMap::from([(State::DeadLettered, 80)]));
 
     // A night later: what is released then goes then, and not another night later.

@@ -6,7 +6,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::config_file::{Rules, SecretStores};
 use waybill_service::office::Revisions as _;
 use waybill_service::operators::authority_of;
-use waybill_service::revisions::{ApplyError, Difference};
+use waybill_service::revisions::{ApplyError, Difference, differences};
 use waybill_service::source::{ConfigError, ConfigSource};
 
 use crate::world::{World, tenant};
@@ -66,6 +66,40 @@ fn a_configuration_is_put_in_force_with_its_diff_and_back() {
         world.block(waybill_service::office::Office::entries(&world.office, &Book::Across, 9, None))
     );
     assert!(!audit.contains("s3cret"), "the query of a URL stands in the audit");
+}
+
+/// What is shown of a setting that was added: its key and its value, as far as it may be shown.
+#[test]
+fn a_diff_shows_settings_but_no_query_no_payload_and_nothing_that_is_long() {
+    let sha = |text: &str| {
+        use sha2::Digest as _;
+        let hex = sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        format!("{} bytes, sha256 {hex}", text.len())
+    };
+    let text_of = |chars: usize| format!("\"{}\"", "x".repeat(chars - 2));
+    let rows = [
+        ("a = 1", "a", "1".to_owned()),
+        ("[a.b]\nc = true", "a.b.c", "true".to_owned()),
+        ("[a]", "a", "{}".to_owned()),
+        ("[a.\"b.c\"]\nd = 1", "a.\"b.c\".d", "1".to_owned()),
+        ("[a.\"\"]\nd = 1", "a.\"\".d", "1".to_owned()),
+        ("[a.b_c-d]\ne = 1", "a.b_c-d.e", "1".to_owned()),
+        ("url = \"https://a/b\"", "url", "\"https://a/b\"".to_owned()),
+        ("url = \"https://a/b?c\"", "url", "\"https://a/b\" and a query".to_owned()),
+        ("status_url = \"https://a/b?c\"", "status_url", "\"https://a/b\" and a query".to_owned()),
+        ("why = \"who? me\"", "why", "\"who? me\"".to_owned()),
+        ("[s.payload]\na = 1", "s.payload.a", sha("1")),
+        ("payloads = 1", "payloads", "1".to_owned()),
+        (&format!("t = {}", text_of(200)), "t", text_of(200)),
+        (&format!("t = {}", text_of(201)), "t", sha(&text_of(201))),
+    ];
+    for (document, key, after) in rows {
+        let added = Difference { key: key.to_owned(), before: None, after: Some(after.clone()) };
+        assert_eq!(differences("", document), [added], "{document}");
+        let removed = Difference { key: key.to_owned(), before: Some(after), after: None };
+        assert_eq!(differences(document, ""), [removed], "{document}");
+        assert_eq!(differences(document, document), [], "{document}");
+    }
 }
 
 #[test]

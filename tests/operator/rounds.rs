@@ -11,16 +11,18 @@ use waybill_domain::identity::DestinationName;
 use waybill_domain::order::{Decision, EndingOrder, Hold, Order, OrderBody};
 use waybill_domain::redrive::Reviews;
 use waybill_domain::time::DurationMs;
-use waybill_service::config_file::Rules;
+use waybill_service::config_file::{self, Rules};
 use waybill_service::office::Office as _;
 use waybill_service::ports::{Clock as _, Ports};
 use waybill_service::reconcile::TickLimits;
 use waybill_service::round::Round;
+use waybill_service::schedule::Learned;
 use waybill_service::source::ConfigSource;
 use waybill_testkit::faults::{Stage, Staged};
 use waybill_testkit::memory::MemoryOffice;
 
-use crate::publishing::refused;
+use crate::logged::{logged, messages};
+use crate::publishing::{publish, refused};
 use crate::redrive::{many, states};
 use crate::world::{EXHAUSTED, World, book, of, tenant};
 
@@ -54,6 +56,29 @@ fn a_long_run_leaves_the_others_their_share_of_the_time() {
     }
 }
 
+#[test]
+fn schedules_have_half_of_a_rounds_time_and_what_is_due_has_the_rest() {
+    let mut world = World::new();
+    world.config = config_file::parse(crate::schedules::CONFIG, Locality::PublicOnly).unwrap();
+    world.config.applied_at = Some(world.clock.now());
+    // Four nights are owed, and a delivery whose wake-up was lost is due for a look.
+    world.pass(4 * 86_400);
+    let key = publish(&world, "due", json!({}));
+    world.ports.queue.purge();
+    world.pass(600);
+
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let stage = Stage::slow(clock, DurationMs::from_secs(1));
+    let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));
+    let round = Round { ledger: &ledger, queue: &queue, office: &world.office, clock, dice };
+    let until = Some(clock.now().plus(DurationMs::from_secs(16)));
+    let limits = TickLimits { until, ..TickLimits::default() };
+    let report = world.block(round.run(&world.config, &Learned::default(), limits)).unwrap();
+    // Four questions, and then a delivery is recorded and woken: two seconds each.
+    assert_eq!((report.windows.published, report.windows.more), (2, true));
+    assert_eq!((report.looked.woken, world.record(&key).looks), (1, 1));
+}
+
 /// Writes an order into acme's book as one may write who can write its items.
 fn enter(world: &World, prefix: &str, body: OrderBody) -> Order {
     let change = Order::place(world.desk().new_id(prefix).unwrap(), book("acme"), body);
@@ -68,6 +93,27 @@ fn enter(world: &World, prefix: &str, body: OrderBody) -> Order {
     };
     assert!(world.block(world.desk().enter(draft, Some(&change))).unwrap());
     change.after
+}
+
+const NOT_BELIEVED: &str = "an order beyond its book is not carried out";
+
+#[test]
+fn an_order_that_cannot_be_carried_out_is_said_and_an_act_has_its_line() {
+    let world = World::new();
+    for event in ["e1", "e2"] {
+        let key = refused(&world, event, json!({}));
+        let act =
+            || world.block(world.desk().order_ending(&world.record(&key), Decision::Close, "maria", "done"));
+        let (act, lines) = logged(act);
+        act.unwrap();
+        assert_eq!((messages(&lines), &lines[0]["who"]), (vec!["act".to_owned()], &json!("maria")));
+    }
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let ledger = Staged::new(ledger.clone(), &Stage::dies_after(0));
+    let round = Round { ledger: &ledger, queue, office: &world.office, clock, dice };
+    let (done, lines) = logged(|| world.block(round.orders(&world.config, TickLimits::default())));
+    done.unwrap();
+    assert_eq!(messages(&lines), ["not carried out", "not carried out"]);
 }
 
 #[test]
@@ -110,7 +156,11 @@ fn an_order_beyond_its_book_keeps_nothing_back_and_releases_and_ends_nothing() {
     let before = world.record(&foreign);
     let Ports { ledger, queue, clock, dice, .. } = &world.ports;
     let round = Round { ledger, queue, office: &world.office, clock, dice };
-    world.block(round.orders(&world.config, TickLimits::default())).unwrap();
+    let (done, lines) = logged(|| world.block(round.orders(&world.config, TickLimits::default())));
+    done.unwrap();
+    let refused = messages(&lines).iter().filter(|said| *said == NOT_BELIEVED).count();
+    // The order to end it, and the twin run: a round reads what is open before endings, and before runs.
+    assert_eq!((refused, lines.len()), (4, 4), "{lines:?}");
     assert_eq!(world.record(&foreign), before);
     assert_eq!(world.run_of(&twin).tally.released, 0);
     let (in_force, before) = (holds_in_force(&world), world.record(&foreign));

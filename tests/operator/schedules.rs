@@ -9,7 +9,7 @@ use waybill_service::source::ConfigSource;
 
 use crate::world::{World, tenant};
 
-const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 [destinations.books]
 tenants = ["acme"]
 url = "https://books.example.com/hooks"

@@ -21,11 +21,11 @@ use crate::world::World;
 #[test]
 fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
     // The time that is left beyond what the attempt itself may take, and whether it is begun.
-    for (beyond_ms, is_begun) in [(500, false), (60_000, true)] {
+    for (beyond_ms, is_begun) in [(500, false), (2_999, false), (3_000, true), (60_000, true)] {
         let world = World::new().with_places(4);
         let key = publish(&world, "e", json!({}));
         let (message_id, body, _) = world.ports.queue.messages().pop().unwrap();
-        // The budget is read and written: each takes a second.
+        // The payload is read, the budget is read and written: each takes a second.
         let stage = Stage::slow(&world.clock, DurationMs::from_secs(1));
         let ports = Ports {
             ledger: Staged::new(world.ports.ledger.clone(), &stage),

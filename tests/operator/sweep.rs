@@ -8,9 +8,9 @@ use waybill_domain::order::Decision;
 use waybill_domain::redrive::{Reviews, Selection};
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::acts::all_open;
-use waybill_service::ports::{Burial, Clock as _, Queue as _};
+use waybill_service::ports::{Burial, Clock as _, Outgoing, Queue as _};
 use waybill_service::reconcile::TickLimits;
-use waybill_service::sweep::{DeadLetterBox as _, SweepReport, sweep};
+use waybill_service::sweep::{DeadLetterBox as _, SweepReport, UnknownCopy, sweep, unknown_copies};
 use waybill_testkit::scripted::Reaction;
 
 use crate::publishing::{posts, publish, refused, work};
@@ -19,6 +19,10 @@ use crate::world::{World, book};
 fn swept(world: &World) -> SweepReport {
     let (ledger, queue) = (&world.ports.ledger, &world.ports.queue);
     world.block(sweep(ledger, queue, &world.clock, &world.config_now(), None)).unwrap()
+}
+
+fn unknown(world: &World) -> (Vec<UnknownCopy>, bool) {
+    world.block(unknown_copies(&world.ports.ledger, &world.ports.queue)).unwrap()
 }
 
 /// The deliveries that the DLQ tells of, by the time at which they ended.
@@ -182,7 +186,7 @@ fn what_is_held_stays_held_and_its_copy_goes() {
 
 #[test]
 fn what_nobody_knows_stays_and_is_reported() {
-    let unknown = {
+    let letter_of_nobody = {
         let elsewhere = World::new();
         refused(&elsewhere, "elsewhere", json!({}));
         elsewhere.ports.queue.dead_letters()[0].body.clone()
@@ -193,12 +197,12 @@ fn what_nobody_knows_stays_and_is_reported() {
         elsewhere.ports.queue.messages()[0].1.clone()
     };
     let bodies = [
-        ("no envelope", "{\"hello\":1}".to_owned()),
-        ("a newer version", r#"{"waybill":99,"kind":"wake_up"}"#.to_owned()),
-        ("a dead letter of an unknown delivery", unknown),
-        ("a wake-up of an unknown delivery", wakeup_of_nobody),
+        ("no envelope", "{\"hello\":1}".to_owned(), "undecodable"),
+        ("a newer version", r#"{"waybill":99,"kind":"wake_up"}"#.to_owned(), "newer_version"),
+        ("a dead letter of an unknown delivery", letter_of_nobody, "unknown"),
+        ("a wake-up of an unknown delivery", wakeup_of_nobody, "unknown"),
     ];
-    for (name, body) in bodies {
+    for (name, body, why) in bodies {
         let world = World::new();
         let burial = Burial { body: body.clone(), attributes: vec![("reason", "undecodable".to_owned())] };
         world.block(world.ports.queue.bury(burial)).unwrap();
@@ -206,6 +210,9 @@ fn what_nobody_knows_stays_and_is_reported() {
         for _ in 0..2 {
             assert_eq!(swept(&world), report, "{name}");
         }
+        let (shown, more) = unknown(&world);
+        assert_eq!((shown[0].why, shown[0].bytes, shown.len(), more), (why, body.len(), 1, false), "{name}");
+        assert_eq!(shown[0].delivery.is_some(), why == "unknown", "{name}: what it names");
         let lying = world.ports.queue.dead_letters();
         assert_eq!((lying.len(), lying[0].body.as_str()), (1, body.as_str()), "{name}");
         assert_eq!(lying[0].attributes, [("reason", "undecodable".to_owned())], "{name}");
@@ -218,10 +225,13 @@ fn dead_letters_that_the_console_moves_back_are_put_back_and_not_sent() {
     let world = World::new();
     let keys: Vec<DeliveryKey> = (0..3).map(|n| refused(&world, &format!("e{n}"), json!({}))).collect();
     let before: Vec<_> = keys.iter().map(|key| world.record(key)).collect();
+    let told: Vec<_> = world.ports.queue.dead_letters().into_iter().map(|dead| dead.body).collect();
     world.ports.queue.redrive_all_from_console();
     assert!(world.ports.queue.dead_letters().is_empty());
     world.run_for(7200);
-    assert_eq!(letters(&world).len(), 3);
+    let mut again: Vec<_> = world.ports.queue.dead_letters().into_iter().map(|dead| dead.body).collect();
+    again.sort_by_key(|body| told.iter().position(|told| told == body));
+    assert_eq!(again, told, "as they were");
     assert!(world.ports.queue.messages().is_empty());
     for (key, before) in keys.iter().zip(before) {
         assert_eq!(posts(&world, key), 1, "its first attempt alone");
@@ -230,18 +240,60 @@ fn dead_letters_that_the_console_moves_back_are_put_back_and_not_sent() {
 }
 
 #[test]
-fn a_sweep_is_bounded_and_says_that_there_is_more() {
+fn a_letter_that_is_put_back_keeps_what_a_newer_version_wrote_into_it() {
     let world = World::new();
-    for n in 0..1005 {
+    refused(&world, "e", json!({}));
+    let letter = world.ports.queue.dead_letters()[0].body.clone();
+    world.ports.queue.redrive_all_from_console();
+    world.ports.queue.purge();
+    let newer = letter.replacen('{', r#"{"added_later":1,"#, 1);
+    let outgoing = Outgoing { body: newer.clone(), delay: DurationMs::ZERO };
+    world.block(world.ports.queue.send(outgoing)).unwrap();
+    work(&world, 1);
+    let lying = world.ports.queue.dead_letters();
+    assert_eq!(lying.iter().map(|dead| &dead.body).collect::<Vec<_>>(), [&newer]);
+}
+
+/// Puts so many copies into the DLQ that are nobody's.
+fn lie_there(world: &World, copies: usize) {
+    for n in 0..copies {
         let body = format!("{{\"not\":\"ours {n}\"}}");
         world.block(world.ports.queue.bury(Burial { body, attributes: Vec::new() })).unwrap();
     }
+}
+
+#[test]
+fn a_sweep_is_bounded_and_says_that_there_is_more() {
+    let world = World::new();
+    lie_there(&world, 1005);
     let report = swept(&world);
     assert_eq!((report.looked_at, report.unknown, report.more), (1000, 1000, true));
     assert_eq!(world.ports.queue.dead_letters().len(), 1005);
     // Nothing is hidden from a person afterwards.
     let seen = world.block(world.ports.queue.take(2000, DurationMs::from_secs(1))).unwrap();
     assert_eq!(seen.len(), 1005);
+}
+
+#[test]
+fn a_sweep_takes_nothing_further_once_its_time_is_up() {
+    for (left_s, looked_at, more) in [(60, 25, false), (0, 10, true)] {
+        let world = World::new();
+        lie_there(&world, 25);
+        let until = Some(world.clock.now().plus(DurationMs::from_secs(left_s)));
+        let (ledger, queue) = (&world.ports.ledger, &world.ports.queue);
+        let swept = world.block(sweep(ledger, queue, &world.clock, &world.config, until)).unwrap();
+        assert_eq!((swept.looked_at, swept.more), (looked_at, more), "{left_s} s left");
+    }
+}
+
+#[test]
+fn a_look_at_unknown_copies_ends_at_a_thousand_and_says_that_there_may_be_more() {
+    for (lying, shown, more) in [(999, 999, false), (1000, 1000, true), (1001, 1000, true)] {
+        let world = World::new();
+        lie_there(&world, lying);
+        let (copies, may_be_more) = unknown(&world);
+        assert_eq!((copies.len(), may_be_more), (shown, more), "{lying}");
+    }
 }
 
 #[test]

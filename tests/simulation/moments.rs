@@ -1,6 +1,10 @@
 //! Single moments that earlier builds got wrong, or that are easily got wrong, step by step.
 
+use std::sync::Arc;
+
+use waybill_domain::budget::Budget;
 use waybill_domain::delivery::State;
+use waybill_domain::destination::Destination;
 use waybill_domain::ending::Disposition;
 use waybill_domain::hold::HoldRule;
 use waybill_domain::identity::EventId;
@@ -8,7 +12,7 @@ use waybill_domain::time::DurationMs;
 use waybill_service::event::Event;
 use waybill_service::reconcile::TickLimits;
 use waybill_testkit::clock::SkewedClock;
-use waybill_testkit::faults::{Call, Order, Place, Progress, Side};
+use waybill_testkit::faults::{Actor, Call, Order, Place, Progress, Side};
 use waybill_testkit::scripted::Reaction;
 use waybill_testkit::simulation::actors::WorkerTerms;
 
@@ -60,6 +64,26 @@ fn a_store_that_repeats_our_own_write_is_no_lost_race() {
     }
     scene.assert_ended(State::Succeeded);
     assert_eq!((scene.requests(), scene.record().attempts_made), (1, 1));
+}
+
+#[test]
+fn a_store_that_repeats_the_reconcilers_own_write_is_no_lost_race() {
+    let scene = Scene::new(7);
+    let deadline = scene.now().plus(MINUTE);
+    scene.publish_as(Event { deadline: Some(deadline), ..scene.event() });
+    scene.world.queue.purge();
+    scene.world.clock.set(deadline);
+    let clock = scene.world.right_clock();
+    let (mut reconciler, report) = scene.world.reconciler("reconciler", &clock, 2, TickLimits::default());
+    for _ in 0..200 {
+        let is_write = reconciler.place() == Some(Place { call: Call::Apply, side: Side::Before });
+        if reconciler.step(if is_write { Order::Twice } else { Order::Go }) == Progress::Done {
+            break;
+        }
+    }
+    let report = report.lock().unwrap().take().unwrap().unwrap();
+    assert_eq!((report.ended, report.raced), (1, 0));
+    scene.assert_ended(State::Expired);
 }
 
 #[test]
@@ -167,4 +191,63 @@ fn a_payload_that_is_gone_ends_the_delivery_and_sends_nothing() {
     scene.assert_ended(State::DeadLettered);
     assert_eq!((scene.requests(), scene.record().attempts_made), (0, 1));
     assert_eq!(scene.world.ledger.evidence(&scene.key).len(), 1);
+}
+
+/// A worker about to send another delivery, under the only slot of its destination.
+fn with_the_only_slot(scene: &Scene) -> Actor {
+    scene.world.change_config(|config| {
+        for destination in config.destinations.values_mut() {
+            let budget = Budget::of(Some(1), None);
+            *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+        }
+    });
+    scene.publish_as(Event { event_id: EventId::parse("e0").unwrap(), ..scene.event() });
+    let mut other = scene.worker("other");
+    other.run_to(Call::Request, Side::Before);
+    other
+}
+
+/// Whoever freed the slot looked before the hold was written, and has not seen it.
+#[test]
+fn what_is_held_for_a_slot_that_was_just_freed_goes_without_the_reconciler() {
+    let scene = Scene::new(7);
+    let other = with_the_only_slot(&scene);
+    let m1 = scene.publish();
+    let mut w0 = scene.worker_with("w0", &m1);
+    w0.run_to(Call::Apply, Side::Before);
+    other.run();
+    w0.run();
+    scene.work_until_empty();
+    scene.assert_ended(State::Succeeded);
+}
+
+/// Whoever is about to hold a delivery is overtaken by one who claims it for the same message: the copy is the
+/// claim's by then, and owes its hand-off.
+#[test]
+fn a_hold_that_came_too_late_acknowledges_nothing() {
+    let by_a_person = |scene: &Scene| {
+        scene.world.hold(vec![HoldRule::All]);
+        None
+    };
+    let by_a_full_budget = |scene: &Scene| Some(with_the_only_slot(scene));
+    type KeepBack<'a> = &'a dyn Fn(&Scene) -> Option<Actor>;
+    let rows: [(&str, KeepBack<'_>); 2] =
+        [("by a person", &by_a_person), ("by a full budget", &by_a_full_budget)];
+    for (name, keep_back) in rows {
+        let scene = Scene::new(7);
+        let other = keep_back(&scene);
+        let m1 = scene.publish();
+        let mut w0 = scene.worker_with("w0", &m1);
+        w0.run_to(Call::Apply, Side::Before);
+
+        scene.world.hold(Vec::new());
+        if let Some(other) = other {
+            other.run();
+        }
+        scene.world.queue.duplicate(&m1);
+        let mut w1 = scene.worker_with("w1", &m1);
+        w1.run_to(Call::Request, Side::Before);
+        w0.run();
+        assert!(scene.world.queue.holds(&m1), "held {name}: w0 deleted what w1's claim works for");
+    }
 }

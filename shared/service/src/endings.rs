@@ -42,7 +42,7 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         by: &str,
         why: &str,
     ) -> Result<EndingAct, ActError> {
-        if let Some(order) = self.standing(record, decision).await? {
+        if let Some(order) = self.ended(record, decision).await? {
             return Ok(EndingAct::Already(order));
         }
         let delivery = record.delivery.key();
@@ -82,27 +82,11 @@ impl<O: Office, C: Clock, D: Dice> Desk<'_, O, C, D> {
         }
     }
 
-    /// The order by which this dead letter was ended so, or is to be.
-    async fn standing(&self, record: &Record, decision: Decision) -> PortResult<Option<Order>> {
-        let is_such = |order: &Order| match &order.body {
-            OrderBody::Ending(ending) => {
-                ending.decision == decision && ending.delivery == record.delivery.key()
-            }
-            _ => false,
-        };
-        if let Some(id) = &record.ended_by {
-            let book = Book::Tenant(record.delivery.tenant.clone());
-            return Ok(self.office.order(&book, id).await?.filter(is_such));
-        }
-        // An older order was for an earlier dead letter: it was released and failed again since.
-        let is_of_this = |order: &Order| match &order.body {
-            OrderBody::Ending(ending) => record.ended_at == Some(ending.ended_at),
-            _ => false,
-        };
-        // Their own book is what an operator of one tenant may read.
+    /// The order by which this dead letter was ended so.
+    async fn ended(&self, record: &Record, decision: Decision) -> PortResult<Option<Order>> {
+        let Some(id) = &record.ended_by else { return Ok(None) };
         let book = Book::Tenant(record.delivery.tenant.clone());
-        let orders = self.office.open_orders_of(&book).await?;
-        Ok(orders.into_iter().find(|order| is_such(order) && is_of_this(order)))
+        Ok(self.office.order(&book, id).await?.filter(|order| decided(order) == Some(decision)))
     }
 }
 

@@ -181,7 +181,7 @@ impl<L: Ledger, Q: Queue, C: Clock> Publisher<'_, L, Q, C> {
         // as it began owes its letter to the DLQ, and so does its repeat until that is told.
         let is_untold =
             record.dead_letter_reason() == Some(DeadLetterReason::PayloadInvalid) && !record.dlq_told;
-        if (record.state == State::Pending && record.attempts_made == 0) || is_untold {
+        if record.state == State::Pending || is_untold {
             hand_over(self.ledger, self.queue, self.clock, &record).await?;
         }
         let delivery = &record.delivery;

@@ -118,25 +118,25 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         self.look_at_due(config, limits, &mut report).await?;
         self.look_at_held(config, limits, &mut report).await?;
         crate::instruments::looked(&report);
-        let did = report.woken + report.ended + report.told + report.lifted + report.raced + report.failed;
-        if did == 0 && !report.more {
-            let TickReport { looked_at, working, held, .. } = report;
+        let TickReport { looked_at, woken, ended, told, lifted, working, held, raced, failed, more, .. } =
+            report;
+        if [woken, ended, told, lifted, raced, failed] == [0; 6] && !more {
             tracing::debug!(looked_at, working, held, "reconciled");
-            return Ok(report);
+        } else {
+            tracing::info!(
+                looked_at,
+                woken,
+                ended,
+                told,
+                lifted,
+                working,
+                held,
+                raced,
+                failed,
+                more,
+                "reconciled"
+            );
         }
-        tracing::info!(
-            looked_at = report.looked_at,
-            woken = report.woken,
-            ended = report.ended,
-            told = report.told,
-            lifted = report.lifted,
-            working = report.working,
-            held = report.held,
-            raced = report.raced,
-            failed = report.failed,
-            more = report.more,
-            "reconciled"
-        );
         Ok(report)
     }
 

@@ -112,7 +112,7 @@ impl<L: Ledger, Q: Queue, C: Clock> Scheduler<'_, L, Q, C> {
         }
         *learned.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
         let ScheduleReport { windows, published, refused, failed, more } = report;
-        if published + refused + failed > 0 || more {
+        if [published, refused, failed] != [0; 3] || more {
             tracing::info!(windows, published, refused, failed, more, "scheduled");
         }
         report

@@ -13,6 +13,7 @@ mod life;
 mod staged;
 mod staged_office;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -166,6 +167,7 @@ pub struct Stage {
 struct Shared {
     place: Option<Place>,
     order: Order,
+    calls: BTreeMap<Call, usize>,
     /// None: whoever polls the actor drives it.
     life: Option<Life>,
 }
@@ -207,6 +209,11 @@ impl Stage {
         self.shared().life.as_ref().is_some_and(|life| life.left == 0)
     }
 
+    /// How often a call was made so far.
+    pub fn calls(&self, call: Call) -> usize {
+        self.shared().calls.get(&call).copied().unwrap_or_default()
+    }
+
     /// Where the actor stands, if it stands at a fault point.
     pub fn place(&self) -> Option<Place> {
         self.shared().place
@@ -218,6 +225,7 @@ impl Stage {
     }
 
     pub(crate) async fn before(&self, call: Call) -> Order {
+        *self.shared().calls.entry(call).or_default() += 1;
         if let Some(order) = self.live(call) {
             return order;
         }

@@ -54,6 +54,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         timeout: DurationMs,
         time_left: DurationMs,
     ) -> PortResult<Round> {
+        let begun_at = self.ports.clock.now();
         // Fetched before the claim: a store that cannot give it costs no lease and no attempt.
         let payload = self.ports.ledger.payload(&record.delivery.key()).await?;
         let token = self.ports.dice.token();
@@ -63,7 +64,6 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         };
         let (desk, release) = (&self.ports.desk, self.release());
         let wanted = Wanted { token, delivery: record.delivery.id.clone(), is_redrive: is_redrive(record) };
-        let waited_since = self.ports.clock.now();
         let slot = match release.take(desk, bid, wanted, errand.approach).await? {
             Ok(slot) => slot,
             Err(Refused::Full) => return self.hold_back(errand, bid, record, HoldReason::Budget).await,
@@ -72,8 +72,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
             }
         };
         // Of the time that was judged at admission some has gone by: an attempt must not be cut off.
-        let waited = self.ports.clock.now().since(waited_since);
-        if time_left < timeout.plus(SETTLE_MARGIN).plus(waited) {
+        let gone_by = self.ports.clock.now().since(begun_at);
+        if time_left < timeout.plus(SETTLE_MARGIN).plus(gone_by) {
             release.give_back(bid, slot).await;
             notes::left(record, Left::TimeShort);
             return Ok(Round::Done(Verdict::Leave { hidden_until: None }));

@@ -69,7 +69,7 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
 
     /// Settles our claim. If the condition fails: the settled token is ours → it had landed; the
     /// claim is still ours → somebody only moved the revision, settle again on the new one; anything
-    /// else → the claim is lost.
+    /// else → the claim is lost, for nobody settles another's.
     pub(super) async fn settle_until_known(
         &self,
         config: &Config,
@@ -87,8 +87,8 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
                     instruments::decided(config, current.attempts_made, &after);
                     return self.hand_off(&after).await;
                 }
-                Landing::Lost(Some(stored)) if has_claim(&stored, by) => current = stored,
-                Landing::Lost(_) => break,
+                Landing::Lost(Some(stored)) => current = stored,
+                Landing::Lost(None) => break,
             }
         }
         tracing::warn!(delivery_id = %current.delivery.id, tenant = %current.delivery.tenant, "claim lost");
@@ -120,8 +120,4 @@ impl<L: Ledger, Q: Queue, R: Recipient, C: Clock, D: Dice> Consumer<'_, L, Q, R,
         }
         Ok(Round::Again)
     }
-}
-
-fn has_claim(record: &Record, by: &Writer) -> bool {
-    record.claim.as_ref().is_some_and(|claim| claim.token == by.token)
 }

@@ -38,8 +38,8 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
             return Ok(());
         }
         // Where the time does not suffice for all, it is not always the same ones that are left out.
-        let first = ((self.dice.unit() * names.len() as f64) as usize).min(names.len() - 1);
-        names.rotate_left(first);
+        let first = self.dice.unit() * names.len() as f64;
+        names.rotate_left(first as usize);
         self.take_turns(config, names, limits, report).await;
         Ok(())
     }

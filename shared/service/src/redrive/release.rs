@@ -55,7 +55,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
         let horizon = self.desk.clock.now().plus(self.ahead);
         let mut lost = 0;
         let mut are_outcomes_known = false;
-        while let Some(run) = running(&order) {
+        while let Some(run) = run_of(&order) {
             let now = self.desk.clock.now();
             if !run.releases(now) || until.is_some_and(|until| now >= until) || lost == MOST_ROUNDS {
                 return Ok(());
@@ -78,7 +78,7 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
             } else {
                 return Ok(());
             };
-            if running(&order).as_ref() == Some(&next) {
+            if run_of(&order).as_ref() == Some(&next) {
                 continue;
             }
             let change = order.becoming(OrderBody::Redrive(next));
@@ -259,10 +259,10 @@ impl<L: Ledger + Catalogue, Q: Queue, O: Office, C: Clock, D: Dice> Releaser<'_,
     }
 }
 
-/// The run of an order, while it runs.
-fn running(order: &Order) -> Option<Box<Run>> {
+/// The run of an order.
+fn run_of(order: &Order) -> Option<Box<Run>> {
     match &order.body {
-        OrderBody::Redrive(run) if run.standing == Standing::Running => Some(run.clone()),
+        OrderBody::Redrive(run) => Some(run.clone()),
         _ => None,
     }
 }

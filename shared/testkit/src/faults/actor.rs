@@ -95,6 +95,7 @@ impl Actor {
             match self.step(Order::Go) {
                 Progress::At(place) if place == wanted => return self,
                 Progress::At(_) => {}
+                Progress::Waiting if self.is_ready() => {}
                 progress => panic!("{} came to {progress:?} before {wanted:?}", self.name),
             }
         }
@@ -125,6 +126,7 @@ impl Actor {
             match self.step(Order::Go) {
                 Progress::Done => return,
                 Progress::At(_) => {}
+                Progress::Waiting if self.is_ready() => {}
                 Progress::Waiting => panic!("{} waits for the clock", self.name),
             }
         }
