@@ -1,7 +1,9 @@
 //! A destination's budget: who gets a slot, when it comes back, and how soon the next may start.
 
+use waybill_domain::authority::Book;
 use waybill_domain::budget::{Budget, Rate, Usage, Wanted};
 use waybill_domain::identity::{DeliveryId, DestinationName, EventId, TenantId, WriteToken};
+use waybill_domain::suspension::{Heard, Sign, SuspendRules};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 use crate::build::{T0, secs};
@@ -127,7 +129,7 @@ fn what_is_released_gets_what_was_reserved_for_it() {
     check(
         "a wake-up that never comes gives it back",
         slots(1),
-        &[Reserve("a", Some(0)), At(29_999), Take("b", ""), At(30_000), Take("b", "b")],
+        &[Reserve("a", Some(0)), At(29_999), Take("b", ""), Free(0), At(30_000), Free(1), Take("b", "b")],
     );
 }
 
@@ -222,7 +224,11 @@ fn another_rate_forgets_what_the_old_one_would_have_asked_to_wait_for() {
     assert_eq!(usage.take(&slow, &[wanted("g")], ms(1000), LEASE), [None]);
     assert_eq!(usage.reserve(&slow, &delivery("h"), false, ms(1000)), Some(ms(60_000)));
     assert!(usage.take(&fast, &[wanted("g")], ms(1001), LEASE)[0].is_some());
-    assert_eq!(usage.reservations(), 0, "the start that lay a minute ahead keeps no slot");
+    assert_eq!(
+        (usage.leased(), usage.reservations()),
+        (1, 0),
+        "the start that lay a minute ahead keeps no slot"
+    );
 }
 
 #[test]
@@ -268,6 +274,7 @@ fn what_nobody_comes_for_is_not_reserved_any_more_and_the_others_still_are() {
     for name in ["a", "b"] {
         assert_eq!(usage.reserve(&slots(2), &delivery(name), false, T0), Some(T0));
     }
+    assert_eq!((usage.leased(), usage.reservations()), (0, 2));
     usage.unreserve(&[delivery("a"), delivery("c")]);
     assert!(!usage.is_reserved(&delivery("a")) && usage.is_reserved(&delivery("b")));
     assert_eq!(usage.free(&slots(2), T0), 1);
@@ -281,6 +288,22 @@ fn an_unbounded_destination_is_counted_by_nobody() {
     assert_eq!(usage.take(&Budget::UNBOUNDED, &many, T0, LEASE), [Some(T0.plus(LEASE)); 3]);
     assert_eq!(usage.reserve(&Budget::UNBOUNDED, &delivery("d"), false, T0), Some(T0));
     assert_eq!(usage, Usage::default());
+}
+
+#[test]
+fn what_is_kept_of_a_budget_reads_back_and_nothing_is_kept_of_nothing() {
+    assert_eq!(serde_json::to_string(&Usage::default()).unwrap(), "{}");
+    let (budget, all) = (paced(4, "2/s"), ["a", "r1", "b"].map(wanted));
+    let mut usage = Usage::default();
+    assert!(usage.take(&budget, &all, T0, LEASE).contains(&None), "b waits");
+    assert!(usage.reserve(&budget, &delivery("r2"), true, ms(1000)).is_some());
+    let gone = Heard { token: token("a"), sign: Some(Sign::Gone), started_at: T0 };
+    let mut suspended = usage.clone();
+    suspended.health.hear(&SuspendRules { after: None, on_gone: true }, &Book::Across, &gone, T0);
+    for usage in [usage, suspended] {
+        let written = serde_json::to_string(&usage).unwrap();
+        assert_eq!(serde_json::from_str::<Usage>(&written).unwrap(), usage, "{written}");
+    }
 }
 
 #[test]

@@ -28,6 +28,12 @@ pub(crate) fn check<T: serde::Serialize + Copy>(
 
 #[test]
 fn states_and_reasons_are_called_as_the_design_calls_them() {
+    for state in State::ALL {
+        assert_eq!(State::parse("state", state.as_str()), Ok(state));
+    }
+    let unknown = State::parse("state", "lost").unwrap_err();
+    let rule = "pending, retryable, succeeded, dead_lettered, expired";
+    assert_eq!((&*unknown.fault, &*unknown.rule), ("\"lost\" is not a state", rule));
     check(&State::ALL, State::as_str, &["pending", "retryable", "succeeded", "dead_lettered", "expired"]);
     check(&[Applied::No, Applied::Unknown], Applied::as_str, &["no", "unknown"]);
     check(
