@@ -166,6 +166,11 @@ fn starts_are_paced_and_a_pause_saves_up_one_spans_worth() {
         ],
     );
     check(
+        "to the next whole millisecond",
+        paced(100, "3/s"),
+        &[Take("a b c d", "a b c"), At(333), Take("d", ""), At(334), Take("d", "d")],
+    );
+    check(
         "a slot given back is no start given back",
         paced(1, "1/m"),
         &[Take("a", "a"), Release("a"), Take("b", ""), At(59_999), Take("b", ""), At(60_000), Take("b", "b")],
@@ -213,6 +218,11 @@ fn a_start_is_reserved_ahead_so_that_the_next_release_has_a_cause() {
         paced(9, "1/m"),
         &[At(86_400_000), Take("a", "a"), Release("a"), At(0), Reserve("b", Some(0))],
     );
+    // A minute beyond the longest time ahead for which a start is reserved.
+    let told_by_a_clock_ahead_by =
+        |ahead_ms, granted| [At(ahead_ms), Take("a", "a"), Release("a"), At(0), Take("b", granted)];
+    check("ahead by what may be", paced(9, "1/m"), &told_by_a_clock_ahead_by(150_000, ""));
+    check("ahead by more", paced(9, "1/m"), &told_by_a_clock_ahead_by(150_001, "b"));
 }
 
 #[test]
@@ -319,8 +329,8 @@ fn sixteen_slots_cost_one_write_unit() {
 
 #[test]
 fn a_rate_is_a_number_and_a_span() {
-    for good in ["1/s", "20/s", "600/m", "5/h", "100000/s"] {
-        assert!(Rate::parse("rate", good).is_ok(), "{good}");
+    for (good, per_s) in [("1/s", 1.0), ("20/s", 20.0), ("600/m", 10.0), ("9/h", 0.0025), ("100000/s", 1e5)] {
+        assert_eq!(Rate::parse("rate", good).map(Rate::per_s), Ok(per_s), "{good}");
     }
     for bad in ["", "20", "/s", "20/", "20/d", "0/s", "-1/s", "+1/s", "1.5/s", " 1/s", "100001/s", "20 /s"] {
         let refused = Rate::parse("rate", bad).unwrap_err().to_string();

@@ -129,6 +129,32 @@ fn backlog_drain_slack_and_what_comes_first() {
             First::Nothing,
         ),
         (
+            "a rate bounds requests, of which a tenth are repeats",
+            |l| {
+                l.rate_per_s = Some(22.0);
+                l.duplicates_percent = 10.0;
+            },
+            36_000,
+            Some(3600),
+            Some(3600),
+            17,
+            0,
+            First::Nothing,
+        ),
+        (
+            "no outage, and arrivals alone are more than is borne",
+            |l| {
+                l.outage = DurationMs::ZERO;
+                (l.concurrency, l.safe_concurrency) = (8, 9);
+            },
+            0,
+            None,
+            None,
+            10,
+            7200,
+            First::Shed,
+        ),
+        (
             "a rate that is too little, and no consumers help",
             |l| {
                 l.rate_per_s = Some(12.0);
@@ -345,6 +371,23 @@ fn the_hand_over_is_that_of_deliveries_that_found_a_free_place() {
         assert_eq!(hand_over, expected, "{name}");
         let place_ms = 209 + expected.map_or(0, |(hand_over_ms, _)| hand_over_ms);
         assert_eq!(service.place().as_ms(), place_ms, "{name}");
+    }
+}
+
+/// Come and gone within a millisecond, it is none of those that were there as it came.
+#[test]
+fn what_took_no_time_found_the_places_that_others_left() {
+    let at_once: Vec<Record> = (0..30).map(|n| sent(&queued(n * 1000), n * 1000, 0)).collect();
+    for (what, places, before, found) in [
+        ("nobody else", 1, vec![], Ok(30)),
+        ("behind an older one", 1, vec![pending(None)], Err(0)),
+        ("beside an older one", 2, vec![pending(None)], Ok(30)),
+    ] {
+        let mut tally = Tally::new(ms_after(7_200_000));
+        at_once.iter().for_each(|record| tally.arrival(record));
+        before.iter().for_each(|record| tally.waiting(record));
+        let hand_over = tally.service_time(places).unwrap().value.hand_over;
+        assert_eq!(hand_over.map(|it| it.over).map_err(|few| few.seen), found, "{what}");
     }
 }
 
