@@ -1,7 +1,7 @@
 //! The audit: chained, so that whatever is missing or altered shows.
 
 use serde_json::json;
-use waybill_domain::audit::{Act, Draft, Entry, Fault, Verification, who, why};
+use waybill_domain::audit::{Act, Draft, Entry, Fault, Verification};
 use waybill_domain::authority::Book;
 use waybill_service::office::Office as _;
 
@@ -47,45 +47,11 @@ fn an_untouched_book_verifies_whatever_order_its_keys_are_stored_in() {
 }
 
 #[test]
-fn what_was_done_to_a_book_shows() {
-    type Tamper = fn(&mut Vec<Entry>);
-    type Found = &'static [(u64, Fault)];
-    let table: [(&str, Tamper, Found); 7] = [
-        ("another reason", |e| e[1].why = Some("mended".to_owned()), &[(2, Fault::Altered)]),
-        ("another person", |e| e[0].who = "otto".to_owned(), &[(1, Fault::Altered)]),
-        ("another count", |e| e[2].details = json!({}), &[(3, Fault::Altered)]),
-        ("one is missing", |e| drop(e.remove(1)), &[(2, Fault::Missing)]),
-        ("the first is missing", |e| drop(e.remove(0)), &[(1, Fault::Missing)]),
-        ("the last are missing", |e| e.truncate(2), &[(2, Fault::CutOff)]),
-        (
-            "one was written anew, with a hash of its own",
-            |e| {
-                let mut other = e[1].clone();
-                other.why = Some("mended".to_owned());
-                let draft = Draft {
-                    book: other.book,
-                    at: other.at,
-                    who: other.who,
-                    act: other.act,
-                    subject: other.subject,
-                    why: other.why,
-                    details: other.details,
-                };
-                e[1] = Entry::after(Some(&e[0]), draft, "chance");
-            },
-            &[(3, Fault::NotChained)],
-        ),
-    ];
+fn what_stands_behind_a_book_s_head_shows() {
     let world = World::new();
     let entries = entered(&world, 4);
     let forged = entered(&world, 1);
-    assert_eq!(verify(&forged, entries.last()), [(5, Fault::HeadMoved)], "one was added behind the head");
-    assert_eq!(verify(&entries, None), [(4, Fault::HeadMoved)], "the head is missing");
-    for (name, tamper, found) in table {
-        let mut tampered = entries.clone();
-        tamper(&mut tampered);
-        assert_eq!(verify(&tampered, entries.last()), found, "{name}");
-    }
+    assert_eq!(verify(&forged, entries.last()), [(5, Fault::HeadMoved)]);
 }
 
 #[test]
@@ -97,14 +63,4 @@ fn books_are_chained_apart() {
     assert_eq!(world.block(world.office.books()).unwrap(), [book("acme"), Book::Across]);
     assert_eq!(world.acts(&Book::Across), ["hold_added by otto"]);
     assert_eq!(world.acts(&book("acme")).len(), 2);
-}
-
-#[test]
-fn every_act_has_somebody_and_a_reason() {
-    for text in ["", "  ", "a\nb", "a\u{7}", &"x".repeat(1001)] {
-        assert_eq!(why(text).unwrap_err().field, "why", "{text:?}");
-    }
-    assert_eq!(why(" INC-12: secret rotated ").unwrap(), "INC-12: secret rotated");
-    assert_eq!(who("automation").unwrap_err().field, "operator");
-    assert_eq!(who("maria").unwrap(), "maria");
 }

@@ -8,7 +8,6 @@ mod easing_crashes;
 mod endings;
 mod gauges;
 mod holds;
-mod judging;
 #[path = "../logged.rs"]
 mod logged;
 #[path = "../measured.rs"]

@@ -216,3 +216,22 @@ fn an_excerpt_is_kept_byte_for_byte() {
     assert_eq!(serde_json::from_str::<Excerpt>(&text).unwrap(), excerpt);
     assert_eq!(excerpt.bytes, [0, 255, b'\n', b'"']);
 }
+
+/// Automation's horizon is a day; a deadline that has passed counts, whatever else has.
+#[test]
+fn the_nearer_of_deadline_and_horizon_ends_a_delivery_and_a_deadline_that_has_passed_counts() {
+    const DAY: u64 = 86_400;
+    let horizon = (at(DAY), Ending::DeadLettered(DeadLetterReason::HorizonReached));
+    let rows = [
+        ("no deadline", None, at(0), horizon),
+        ("before the horizon", Some(at(DAY - 1)), at(0), (at(DAY - 1), Ending::Expired)),
+        ("at the horizon", Some(at(DAY)), at(0), (at(DAY), Ending::Expired)),
+        ("behind the horizon", Some(at(DAY + 60)), at(0), horizon),
+        ("behind the horizon, which has passed", Some(at(DAY + 60)), at(DAY + 59), horizon),
+        ("both have passed", Some(at(DAY + 60)), at(DAY + 60), (at(DAY + 60), Ending::Expired)),
+    ];
+    for (what, deadline, now, expected) in rows {
+        let limit = pending(deadline).limit(now);
+        assert_eq!((limit.at, limit.ending), expected, "{what}");
+    }
+}

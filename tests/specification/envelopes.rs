@@ -76,20 +76,73 @@ fn what_is_no_envelope_is_told_without_repeating_any_of_it() {
     assert_eq!(why, "not an envelope of version 1: missing field `attempt`");
 }
 
+/// Where something is wrong, and of what kind it is.
+#[test]
+fn what_is_no_envelope_is_told_with_its_place() {
+    let rows = [
+        ("S3CRET", "not an envelope: not JSON, at line 1 column 1"),
+        ("{\n\"waybill\":1,", "not an envelope: not JSON, at line 2 column 12"),
+        ("[1]", "not an envelope: not a JSON object"),
+        (
+            r#"{"waybill":"S3CRET"}"#,
+            "not an envelope: something is not what it should be, at line 1 column 19",
+        ),
+        (r#"{"waybill":0}"#, "there was never an envelope version 0"),
+        (
+            r#"{"waybill":1,"kind":"S3CRET"}"#,
+            "not an envelope of version 1: something is not what it should be, at line 1 column 28",
+        ),
+    ];
+    for (body, why) in rows {
+        assert_eq!(decode(body), Decoded::Undecodable(why.to_owned()), "{body}");
+    }
+}
+
 fn longest() -> Record {
+    longest_but(&"🎉".repeat(32), 0)
+}
+
+/// The same with another scope, and after so many attempts more.
+fn longest_but(scope: &str, attempts: u32) -> Record {
     let mut delivery = crate::build::delivery(Some(TimeMs::parse("t", "9999-12-30T20:00:00.999Z").unwrap()));
     delivery.tenant = TenantId::parse("t".repeat(64)).unwrap();
     delivery.destination = DestinationName::parse("d".repeat(64)).unwrap();
     delivery.event_type = EventType::parse("e".repeat(96)).unwrap();
-    delivery.scope = Some(Scope::parse("🎉".repeat(32)).unwrap());
+    delivery.scope = Some(Scope::parse(scope).unwrap());
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     delivery.trace = TraceContext::read(Some(parent), None);
     let record = Record::new(delivery, &crate::build::policy(7), crate::build::revision(), &look());
     let report = report(Seen::Status(401), None, T0);
-    settle(&claimed(&record, T0), &report, &terms(OnAmbiguous::Retry), &by("m1", "t1", T0), 0.5)
-        .unwrap()
-        .change
-        .into_after()
+    let settled =
+        settle(&claimed(&record, T0), &report, &terms(OnAmbiguous::Retry), &by("m1", "t1", T0), 0.5);
+    let mut document = serde_json::to_value(settled.unwrap().change.after()).unwrap();
+    document["attempts_made"] = (attempts + 1).into();
+    serde_json::from_value(document).unwrap()
+}
+
+/// To the byte: the trace stays in a message of 1,023 bytes, and is left out of one that would have 1,024.
+#[test]
+fn a_trace_is_left_out_of_a_message_that_would_outgrow_its_1_kib() {
+    let wake_up = |record: &Record| WakeUp::for_next_attempt(record).encode();
+    let letter = |record: &Record| {
+        DeadLetter::of(record, Ending::DeadLettered(record.dead_letter_reason().unwrap())).encode()
+    };
+    let (scope, bytes_of_trace) = ("🎉".repeat(28), r#""traceparent":"","#.len() + 55);
+    let table = [
+        ("a short dead letter", letter(&longest_but("prop_204", 0)), true, 692),
+        ("a dead letter with just room", letter(&longest_but(&format!("{scope}abc"), 0)), true, 1023),
+        ("a byte more", letter(&longest_but(&format!("{scope}abcd"), 0)), false, 1024 - bytes_of_trace),
+        ("the longest wake-up for attempt 999", wake_up(&longest_but(&"🎉".repeat(32), 997)), true, 1023),
+        (
+            "the same for attempt 1,000",
+            wake_up(&longest_but(&"🎉".repeat(32), 998)),
+            false,
+            1024 - bytes_of_trace,
+        ),
+    ];
+    for (what, body, has_trace, length) in table {
+        assert_eq!((body.contains("traceparent"), body.len()), (has_trace, length), "{what}");
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails, and says where")]
 
+mod addresses;
 mod admission;
+mod authorities;
+mod books;
 mod budgets;
 mod build;
 mod capacity;
@@ -12,12 +15,21 @@ mod destinations;
 mod easing;
 mod edges;
 mod envelopes;
+mod fates;
 mod headers;
 mod holds;
 mod look_ups;
+mod measured;
 mod names;
+mod orders;
+mod paces;
+mod pauses;
+mod probes;
 mod repairs;
+mod run_pages;
+mod runs;
 mod schedules;
+mod selections;
 mod signatures;
 mod sources;
 mod suspension_ends;

@@ -2,17 +2,23 @@
 
 use waybill_domain::admit::{Left, Suppressed};
 use waybill_domain::attempt::{Delay, NotSent, Phase, Witness};
+use waybill_domain::capacity::First;
 use waybill_domain::delivery::{Delivery, State};
 use waybill_domain::ending::DeadLetterReason;
 use waybill_domain::hold::HoldReason;
 use waybill_domain::outcome::{Applied, FailureClass};
+use waybill_domain::suspension::Cause;
 use waybill_domain::time::DurationMs;
 use waybill_domain::trace::TraceContext;
 
 use crate::build;
 
 /// The names of all values of an enumeration, and that a value's name is what is serialised of it.
-fn check<T: serde::Serialize + Copy>(values: &[T], name: impl Fn(T) -> &'static str, expected: &[&str]) {
+pub(crate) fn check<T: serde::Serialize + Copy>(
+    values: &[T],
+    name: impl Fn(T) -> &'static str,
+    expected: &[&str],
+) {
     let names: Vec<_> = values.iter().map(|value| name(*value)).collect();
     assert_eq!(names, expected);
     for value in values {
@@ -22,12 +28,29 @@ fn check<T: serde::Serialize + Copy>(values: &[T], name: impl Fn(T) -> &'static 
 
 #[test]
 fn states_and_reasons_are_called_as_the_design_calls_them() {
+    for state in State::ALL {
+        assert_eq!(State::parse("state", state.as_str()), Ok(state));
+    }
+    let unknown = State::parse("state", "lost").unwrap_err();
+    let rule = "pending, retryable, succeeded, dead_lettered, expired";
+    assert_eq!((&*unknown.fault, &*unknown.rule), ("\"lost\" is not a state", rule));
     check(&State::ALL, State::as_str, &["pending", "retryable", "succeeded", "dead_lettered", "expired"]);
     check(&[Applied::No, Applied::Unknown], Applied::as_str, &["no", "unknown"]);
     check(
         &HoldReason::ALL,
         HoldReason::as_str,
         &["paused", "quarantine", "gate", "suspended", "run_stopped", "budget"],
+    );
+}
+
+#[test]
+fn what_comes_first_and_why_a_destination_is_suspended_is_called_as_it_ever_was() {
+    let first = [First::Nothing, First::Page, First::MoreConsumers, First::Shed].map(First::as_str);
+    assert_eq!(first, ["nothing", "page", "more_consumers", "shed"]);
+    check(
+        &[Cause::Refused, Cause::Gone, Cause::Unreachable],
+        |cause| cause.as_str(),
+        &["refused", "gone", "unreachable"],
     );
 }
 

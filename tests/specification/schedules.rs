@@ -176,6 +176,47 @@ fn a_schedule_owes_what_has_no_delivery_since_it_is_in_force() {
     }
 }
 
+/// Where it is known since when a schedule is in force, nothing else counts.
+#[test]
+fn a_schedule_owes_what_it_fired_for_since_it_is_known_to_be_in_force() {
+    let day = |n: u32| format!("2026-08-{n:02}");
+    for (says, published, since, owes) in [
+        ("before them all", [false; 4], "2026-08-09T12:00:00Z", vec![day(9), day(10), day(11), day(12)]),
+        ("at the very firing: after it", [false; 4], "2026-08-11T02:30:00Z", vec![day(11), day(12)]),
+        ("just before a firing", [false; 4], "2026-08-11T02:29:59.999Z", vec![day(10), day(11), day(12)]),
+        (
+            "some have their deliveries",
+            [true, false, true, false],
+            "2026-08-09T12:00:00Z",
+            vec![day(10), day(12)],
+        ),
+        ("older ones do not count", [true, false, false, true], "2026-08-12T12:00:00Z", vec![]),
+    ] {
+        for applied_at in [None, Some(t("2026-08-13T23:00:00Z")), Some(t("2026-08-01T00:00:00Z"))] {
+            let owed = owed(&windows(published), Some(t(since)), applied_at);
+            let owed: Vec<String> = owed.iter().map(|window| window.day.to_string()).collect();
+            assert_eq!(owed, owes, "{says}, {applied_at:?}");
+        }
+    }
+}
+
+#[test]
+fn a_timing_is_its_pattern_and_its_zone() {
+    let timing = |cron, zone| Timing::parse(cron, zone).unwrap();
+    let nightly = timing("30 2 * * *", "America/New_York");
+    assert_eq!(nightly.to_string(), "30 2 * * * in America/New_York");
+    assert_eq!(nightly, timing("30 2 * * *", "America/New_York"));
+    assert_ne!(nightly, timing("31 2 * * *", "America/New_York"));
+    assert_ne!(nightly, timing("30 2 * * *", "Europe/London"));
+}
+
+/// A February has a fifth Monday once in 28 years: in 2044 the next time.
+#[test]
+fn a_day_that_comes_once_in_28_years_comes() {
+    let fired = fired("0 0 * 2 MON#5", "UTC", "2043-12-01T00:00:00Z", "2044-03-01T00:00:00Z");
+    assert_eq!(fired, [("2044-02-28".to_owned(), "2044-02-29T00:00:00.000Z".to_owned(), 1440)]);
+}
+
 #[test]
 fn an_event_id_is_one_for_each_tenant_and_window() {
     let tenant = TenantId::parse("acme").unwrap();
@@ -187,6 +228,7 @@ fn an_event_id_is_one_for_each_tenant_and_window() {
     ] {
         let read = EventIdTemplate::parse("event_id", template, "nightly").unwrap();
         assert_eq!(read.fill(&tenant, window.day).as_str(), event_id);
+        assert_eq!(read.to_string(), template, "it is shown as it was written");
     }
     for (template, fault) in [
         ("{tenant}", "has no {window}: every window would have the same delivery"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use waybill_domain::signature::SigningKey;
 use waybill_domain::time::TimeMs;
 use waybill_domain::verify::headers::Headers;
-use waybill_domain::verify::{Scheme, verify};
+use waybill_domain::verify::{Scheme, TOLERANCE, Untrusted, verify};
 
 pub(super) const T0: i64 = 1_767_225_600;
 const K1: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -202,6 +202,22 @@ fn a_timestamp_is_good_for_five_minutes_both_ways_and_judged_after_the_signature
     for (late_ms, body, expected) in rows {
         let now = TimeMs::from_unix_ms(T0 * 1000 + late_ms);
         assert_eq!(said(&Scheme::StandardWebhooks, &[K1], LINES, body, now), expected, "{late_ms} ms");
+    }
+}
+
+#[test]
+fn whoever_is_refused_is_told_which_header_it_is_about() {
+    let header = || "x-signature".to_owned();
+    let rows = [
+        (Untrusted::NoKey, None),
+        (Untrusted::Missing { header: header() }, Some("x-signature")),
+        (Untrusted::Malformed { header: header(), rule: "in hexadecimal".to_owned() }, Some("x-signature")),
+        (Untrusted::NoMatch { header: header() }, Some("x-signature")),
+        (Untrusted::Stale { header: header(), tolerance: TOLERANCE }, Some("x-signature")),
+    ];
+    for (untrusted, header) in rows {
+        assert_eq!(untrusted.header(), header, "{untrusted}");
+        assert_eq!(untrusted.to_string().starts_with("x-signature: "), header.is_some(), "{untrusted}");
     }
 }
 

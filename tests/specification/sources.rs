@@ -126,6 +126,27 @@ fn what_cannot_be_is_refused_with_the_place_that_it_was_taken_from() {
     }
 }
 
+/// RFC 6901: a position is 0, or digits that do not begin with one.
+#[test]
+fn a_position_in_a_list_is_written_in_one_way() {
+    let body = br#"{"t":"x.y","ids":["e0","e1"],"00":"named so"}"#;
+    let missing = "event_id: is missing";
+    for (pointer, expected) in [
+        ("/ids/0", "e0"),
+        ("/ids/1", "e1"),
+        ("/ids/00", missing),
+        ("/ids/01", missing),
+        ("/ids/+1", missing),
+        ("/ids/-", missing),
+        ("/ids/2", missing),
+        ("/00", "named so"),
+    ] {
+        let read = source(pointer, "/t").read(&headers(&[]), body);
+        let said = read.map_or_else(|invalid| invalid.to_string(), |facts| facts.event_id.to_string());
+        assert!(said.starts_with(expected), "{pointer}: {said}");
+    }
+}
+
 #[test]
 fn a_place_is_a_header_or_a_pointer() {
     let rows = [
@@ -138,6 +159,7 @@ fn a_place_is_a_header_or_a_pointer() {
         ("header:a b", "names no header"),
         ("/a~2", "has a ~ that is neither ~0 nor ~1"),
         ("/a~", "has a ~ that is neither ~0 nor ~1"),
+        ("/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16", ""),
         ("/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", "has too many names"),
     ];
     for (text, fault) in rows {

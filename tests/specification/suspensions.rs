@@ -5,7 +5,7 @@ use waybill_domain::authority::Book;
 use waybill_domain::budget::{Answer, Budget, Usage, Wanted};
 use waybill_domain::outcome::{Seen, classify};
 use waybill_domain::suspension::Sign::{Answered, Gone, Refused, Took, Unreachable};
-use waybill_domain::suspension::{Heard, Sign};
+use waybill_domain::suspension::{Health, Heard, Sign, SuspendRules};
 use waybill_domain::time::DurationMs;
 
 use crate::build::{T0, secs};
@@ -127,6 +127,38 @@ fn so_many_failures_of_one_kind_in_a_row_suspend() {
             Suspended(Some(3)),
         ],
     );
+}
+
+#[test]
+fn a_destination_is_suspended_by_rules_that_name_something() {
+    let rules = |after, on_gone| Some(SuspendRules { after, on_gone });
+    let rows = [
+        (None, false, None),
+        (None, true, rules(None, true)),
+        (Some(3), false, rules(Some(3), false)),
+        (Some(3), true, rules(Some(3), true)),
+    ];
+    for (after, on_gone, expected) in rows {
+        assert_eq!(SuspendRules::of(after, on_gone), expected, "{after:?} {on_gone}");
+    }
+}
+
+/// A store's client may repeat a write of its own, late: a row remembers the last sixteen that it counted.
+#[test]
+fn the_last_sixteen_failures_are_counted_once_however_often_they_are_told() {
+    let rules = SuspendRules { after: Some(100), on_gone: false };
+    let mut health = Health::default();
+    let mut tell = |name: &str| {
+        let heard = Heard { token: token(name), sign: Some(Refused), started_at: T0 };
+        health.hear(&rules, &Book::Across, &heard, T0);
+        health.failures_in_a_row()
+    };
+    let names: Vec<String> = (1..=17).map(|n| format!("t{n}")).collect();
+    for (name, counted) in names[..16].iter().zip(1..) {
+        assert_eq!(tell(name), counted);
+    }
+    assert_eq!((tell("t1"), tell("t16")), (16, 16));
+    assert_eq!((tell("t17"), tell("t2"), tell("t17")), (17, 17, 17));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use waybill_domain::identity::{AttemptNumber, DeliveryId, DestinationName, Event
 use waybill_domain::outcome::{Applied, Outcome, Seen, Verdict, classify};
 use waybill_domain::policy::Backoff;
 use waybill_domain::retry_after;
-use waybill_domain::signature::SigningKey;
+use waybill_domain::signature::{SigningKey, header};
 use waybill_domain::time::{DurationMs, TimeMs};
 
 fn rows(file: &str, list: &str) -> Vec<Value> {
@@ -172,6 +172,17 @@ fn c83_the_key_is_the_decoded_secret_with_or_without_padding() {
     for (secret, expected) in rows {
         check_signature(secret, "dlv_001", 1_767_225_600, b"{}", expected);
     }
+}
+
+#[test]
+fn while_secrets_rotate_each_signs_and_the_header_carries_both() {
+    let key = |text| SigningKey::parse("secret", text).unwrap();
+    let (old, new) = (key(K1), key("whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="));
+    let signed = |key: &SigningKey| key.sign("dlv_001", 1_767_225_600, b"{}");
+    let (one, both) = (signed(&old), format!("{} {}", signed(&old), signed(&new)));
+    let keys = [old, new];
+    assert_eq!(header(&keys, "dlv_001", 1_767_225_600, b"{}"), both);
+    assert_eq!(header(&keys[..1], "dlv_001", 1_767_225_600, b"{}"), one);
 }
 
 #[test]

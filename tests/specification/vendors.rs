@@ -3,7 +3,7 @@
 
 use waybill_domain::time::DurationMs;
 use waybill_domain::verify::Scheme;
-use waybill_domain::verify::custom::{Encoding, HmacRules, Input};
+use waybill_domain::verify::custom::{Encoding, HmacRules, Input, Part};
 
 use super::signatures::{OWN_KEY, STRIPE_KEY, T0, at, check, said};
 
@@ -145,6 +145,36 @@ fn stripe_signs_timestamp_and_body_with_the_text_of_its_secret() {
     );
     let lines = [("stripe-signature", right.as_str())];
     assert!(said(&Scheme::Stripe, &[STRIPE_KEY], &lines, PAID, at(T0 + 301)).contains("too far from now"));
+}
+
+#[test]
+fn what_a_sender_signs_is_its_body_once_its_timestamp_and_text_around_them() {
+    let text = |text: &str| Part::Text(text.to_owned());
+    let good = [
+        ("{body}", vec![Part::Body], false),
+        ("{timestamp}.{body}", vec![Part::Timestamp, text("."), Part::Body], true),
+        (
+            "v0:{body};{timestamp}!",
+            vec![text("v0:"), Part::Body, text(";"), Part::Timestamp, text("!")],
+            true,
+        ),
+    ];
+    for (template, parts, has_timestamp) in good {
+        let input = Input::parse("input", template).unwrap();
+        assert_eq!((input.parts(), input.has_timestamp()), (&*parts, has_timestamp), "{template}");
+    }
+    let bad = [
+        ("", "has no {body}: anybody could send another one"),
+        ("{timestamp}", "has no {body}: anybody could send another one"),
+        ("{body}{body}", "has a place twice"),
+        ("{timestamp}{timestamp}{body}", "has a place twice"),
+        ("{id}.{body}", "\"{id}\" is nothing to put there"),
+        ("{body", "\"{body\" is nothing to put there"),
+        ("body}", "\"}\" is nothing to put there"),
+    ];
+    for (template, fault) in bad {
+        assert_eq!(Input::parse("input", template).unwrap_err().fault, fault, "{template}");
+    }
 }
 
 #[test]

@@ -281,7 +281,8 @@ impl Verification {
             None if seq > 0 => self.note(seq, Fault::HeadMoved),
             Some(head) if head.digest() != head.hash => self.note(head.seq, Fault::Altered),
             Some(head) if head.seq > seq => self.note(seq, Fault::CutOff),
-            Some(head) if head.seq < seq || head.hash != hash => self.note(seq, Fault::HeadMoved),
+            // The hash covers the place.
+            Some(head) if head.hash != hash => self.note(seq, Fault::HeadMoved),
             None | Some(_) => {}
         }
         self.broken

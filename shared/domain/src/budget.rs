@@ -232,11 +232,8 @@ impl Usage {
     /// so that a refusal alone is rarely worth a write.
     pub fn someone_waits(&mut self, now: TimeMs, lease: DurationMs) {
         let until = now.plus(lease).plus(LOOKED_FOR);
-        let is_soon_over =
-            self.wanted_until.is_none_or(|at| at.plus(DurationMs::from_secs(20)) < until || at > until);
-        if is_soon_over {
-            self.wanted_until = Some(until);
-        }
+        let is_long_enough = |at: &TimeMs| (until.minus(DurationMs::from_secs(20))..=until).contains(at);
+        self.wanted_until = self.wanted_until.filter(is_long_enough).or(Some(until));
     }
 
     /// Whether something may be held for want of room.

@@ -156,11 +156,10 @@ impl Load {
     }
 
     fn drain_s(&self, backlog: f64) -> Option<f64> {
-        let net = self.per_s() - self.arrivals_per_s;
-        match (backlog > 0.0, net > 1e-9) {
-            (false, _) => Some(0.0),
-            (true, true) => Some(backlog / net),
-            (true, false) => None,
+        match self.per_s() - self.arrivals_per_s {
+            // More than the last bits of a float.
+            net @ 1e-9.. => Some(backlog / net),
+            _ => None,
         }
     }
 }

@@ -2,14 +2,12 @@
 //!
 //! `tests/vectors/backoff.json` is the oracle of [`Backoff::delay`].
 
-use serde::{Deserialize, Serialize};
-
 use crate::fault::InvalidField;
 use crate::identity::AttemptNumber;
 use crate::time::DurationMs;
 
 /// Capped exponential backoff with full jitter.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
     /// The ceiling of the delay after attempt 1.
     pub base: DurationMs,
@@ -48,12 +46,11 @@ impl Backoff {
 }
 
 /// A retry policy, valid since [`Policy::new`] made it.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(try_from = "PolicyTerms", into = "PolicyTerms")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Policy(PolicyTerms);
 
 /// What a policy says. Defaults: 7 attempts, 1 s, factor 2, cap 15 min, horizon 24 h, window 2 s.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PolicyTerms {
     /// How many requests may be sent before automation ends; counts sends, from 1 to 1,000.
     pub max_attempts: u32,
@@ -111,18 +108,5 @@ impl std::ops::Deref for Policy {
     type Target = PolicyTerms;
     fn deref(&self) -> &PolicyTerms {
         &self.0
-    }
-}
-
-impl TryFrom<PolicyTerms> for Policy {
-    type Error = InvalidField;
-    fn try_from(terms: PolicyTerms) -> Result<Self, InvalidField> {
-        Self::new(terms)
-    }
-}
-
-impl From<Policy> for PolicyTerms {
-    fn from(policy: Policy) -> Self {
-        policy.0
     }
 }

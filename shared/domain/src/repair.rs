@@ -3,7 +3,7 @@
 //! The order matters: first `look_at` moves forward by compare-and-set ([`Record::looked`]), then
 //! anything is sent, so that two reconcilers, or the next minute's, never wake one delivery twice.
 
-use crate::delivery::{Record, RecordData, State};
+use crate::delivery::{Record, RecordData};
 use crate::ending::Ending;
 use crate::hold::HoldRule;
 use crate::time::{DurationMs, TimeMs};
@@ -30,8 +30,8 @@ impl LookRules {
 pub(crate) fn next_look(record: &RecordData, rules: &LookRules, now: TimeMs) -> Option<TimeMs> {
     let patience = rules.patience(record.looks);
     if !record.state.is_open() {
-        let untold = record.state != State::Succeeded && !record.dlq_told;
-        return untold.then(|| now.plus(patience));
+        // The DLQ is to be told. What it was told, or what succeeded, is looked at no more: see the transitions.
+        return Some(now.plus(patience));
     }
     if record.hold.is_some() {
         return None;

@@ -108,14 +108,13 @@ impl Timing {
         let (Some(first), Some(last)) = (self.zone.date(since), self.zone.date(now)) else {
             return Vec::new();
         };
-        let mut windows: Vec<Window> = Vec::new();
+        let mut windows = Vec::new();
         // A day earlier: a gap may move a firing past midnight.
         let mut day = first.yesterday().ok();
         while let Some(today) = day.filter(|day| *day <= last) {
             if let Some(window) = self.window_closed_on(today)
                 && window.fires_at > since
                 && window.fires_at <= now
-                && windows.last().is_none_or(|before| before.day < window.day)
             {
                 windows.push(window);
             }

@@ -63,9 +63,8 @@ impl TimeMs {
     }
 
     /// How long after `earlier` this is; zero if it is not after it.
-    pub const fn since(self, earlier: TimeMs) -> DurationMs {
-        let span = self.0.saturating_sub(earlier.0);
-        DurationMs(if span > 0 { span as u64 } else { 0 })
+    pub fn since(self, earlier: TimeMs) -> DurationMs {
+        DurationMs(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 }
 

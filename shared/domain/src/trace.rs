@@ -131,7 +131,7 @@ fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
         return None;
     }
     for (into, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *into = digit(pair[0])? << 4 | digit(pair[1])?;
+        *into = digit(pair[0])? * 16 + digit(pair[1])?;
     }
     Some(bytes)
 }

@@ -86,6 +86,7 @@ fn micros_of(at: TimeMs) -> i64 {
     at.as_unix_ms().saturating_mul(1000)
 }
 
+/// Of a span of this module, none of which is longer than an hour.
 fn micros(span: DurationMs) -> i64 {
-    i64::try_from(span.as_ms().saturating_mul(1000)).unwrap_or(i64::MAX / 4)
+    span.as_ms().saturating_mul(1000).cast_signed()
 }

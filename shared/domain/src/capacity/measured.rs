@@ -114,8 +114,8 @@ impl Tally {
         }
         self.open += 1;
         let limit = record.limit(self.now);
-        if limit.at > self.now && self.nearest.is_none_or(|nearest| limit.at < nearest.at) {
-            self.nearest = Some(limit);
+        if limit.at > self.now {
+            self.nearest = self.nearest.into_iter().chain([limit]).min_by_key(|limit| limit.at);
         }
     }
 

@@ -130,7 +130,7 @@ fn stamp<'a>(header: &'a str, text: &str, tolerance: DurationMs) -> Result<Stamp
 fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|value| u8::try_from(value).ok());
-    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
+    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? * 16 + digit(*low)?);
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 

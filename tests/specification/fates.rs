@@ -1,12 +1,17 @@
 //! What a run may do with a dead letter.
 
+use serde_json::json;
 use waybill_domain::delivery::Record;
-use waybill_domain::ending::DeadLetterReason;
-use waybill_domain::redrive::{Bench, Block, Fate, ReleaseRate, Reviews, judge};
-use waybill_domain::time::DurationMs;
-use waybill_testkit::conformance::fixture::{self, t};
+use waybill_domain::ending::{DeadLetterReason, Ending};
+use waybill_domain::outcome::{Failure, FailureClass, Seen, classify};
+use waybill_domain::outcome::{Outcome, Verdict};
+use waybill_domain::redrive::{Bench, Block, Fate, Reviews, judge};
 
-use crate::world::{EXHAUSTED, REFUSED, World};
+use crate::build::{T0, at, by, destination, look, pending};
+use crate::names;
+
+const EXHAUSTED: DeadLetterReason = DeadLetterReason::AttemptsExhausted;
+const REFUSED: DeadLetterReason = DeadLetterReason::Permanent(FailureClass::AuthenticationRejected);
 
 struct Row {
     name: &'static str,
@@ -59,6 +64,13 @@ fn a_dead_letter_is_judged_by_deadline_destination_limit_and_reason() {
             name: "expired comes first",
             deadline_s: Some(1),
             reason: REFUSED,
+            fate: Fate::Expire,
+            ..Row::default()
+        },
+        Row {
+            name: "at the deadline, and no destination",
+            deadline_s: Some(600),
+            configured: false,
             fate: Fate::Expire,
             ..Row::default()
         },
@@ -119,46 +131,49 @@ fn a_dead_letter_is_judged_by_deadline_destination_limit_and_reason() {
         },
         Row { name: "destination came back", reason: DeadLetterReason::DestinationRemoved, ..Row::default() },
     ];
-    for row in rows {
-        check(row);
-    }
+    rows.iter().for_each(check);
 }
 
-fn check(row: Row) {
-    let world = World::new();
-    let destination = world.config.destinations.values().next().unwrap();
-    let mut delivery = fixture::delivery("acme", "evt", destination.name.as_str());
-    delivery.deadline = row.deadline_s.map(t);
-    let record = dead(fixture::pending(delivery), &row, &destination.fingerprint());
-    let bench = Bench { reviews: &row.reviews, max_redrives: 3, now: t(600) };
-    let fate = judge(&record, row.configured.then_some(destination.as_ref()), bench);
+fn check(row: &Row) {
+    let destination = destination();
+    let record = dead(row, &destination.fingerprint());
+    let bench = Bench { reviews: &row.reviews, max_redrives: 3, now: at(600) };
+    let fate = judge(&record, row.configured.then_some(&destination), bench);
     assert_eq!(fate, row.fate, "{}", row.name);
 }
 
-/// The record as a dead letter whose last attempt failed under the destination's configuration.
-fn dead(record: Record, row: &Row, fingerprint: &str) -> Record {
-    let mut json = serde_json::to_value(&record).unwrap();
-    let ended = fixture::dead_lettered(&record, row.reason, t(1)).into_after();
-    let ended = serde_json::to_value(ended).unwrap();
-    json.clone_from(&ended);
-    json["redrives"] = row.redrives.into();
-    json["last_failure"] = serde_json::json!({
-        "attempt": 1, "at": t(1), "status": 401, "note": "refused",
-        "failure": fixture::failure(),
+fn refusal() -> Failure {
+    match classify(Seen::Status(401), &Default::default()) {
+        Outcome::Failed(failure) if failure.verdict == Verdict::Permanent => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A dead letter whose last attempt failed under the destination's configuration, or under another.
+fn dead(row: &Row, fingerprint: &str) -> Record {
+    let open = pending(row.deadline_s.map(at));
+    let ended = open.end(&by("m1", "t1", T0), Ending::DeadLettered(row.reason), &look()).unwrap();
+    let mut document = serde_json::to_value(ended.after()).unwrap();
+    document["redrives"] = row.redrives.into();
+    document["last_failure"] = json!({
+        "attempt": 1, "at": T0, "status": 401, "note": "refused", "failure": refusal(),
         "destination": if row.unchanged { fingerprint } else { "another" },
     });
-    serde_json::from_value(json).unwrap()
+    serde_json::from_value(document).unwrap()
 }
 
 #[test]
-fn a_rate_is_a_number_and_a_unit() {
-    for (text, millis_of_ten) in [("20/s", 500), ("1000/s", 10), ("600/m", 1000), ("3/h", 12_000_000)] {
-        let rate = ReleaseRate::parse("rate", text).unwrap();
-        assert_eq!(rate.span_of(10), DurationMs::from_ms(millis_of_ten), "{text}");
-        assert_eq!(rate.to_string(), text);
-    }
-    for text in ["", "20", "0/s", "1001/s", "-1/s", "20/d", "2.5/s", "/s", "20/ s"] {
-        let refused = ReleaseRate::parse("rate", text).unwrap_err();
-        assert_eq!(refused.field, "rate", "{text}");
+fn what_blocks_a_dead_letter_is_named_with_what_would_release_it() {
+    use Block as B;
+    let rows = [
+        (B::Permanent, "permanent", "--permanent-reviewed"),
+        (B::PayloadInvalid, "payload_invalid", "--permanent-reviewed"),
+        (B::Ambiguous, "ambiguous", "--ambiguous-reviewed"),
+        (B::RedrivesUsedUp, "redrives_used_up", "--beyond-limit"),
+        (B::DestinationRemoved, "destination_removed", "configure the destination"),
+    ];
+    for (block, name, remedy) in rows {
+        names::check(&[block], B::as_str, &[name]);
+        assert!(block.remedy().contains(remedy), "{name}: {}", block.remedy());
     }
 }
