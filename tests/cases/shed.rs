@@ -1,15 +1,19 @@
 //! A class is held while a budget drains: what is not of it goes on at once.
 
+use std::pin::pin;
+
 use waybill_domain::delivery::State;
 use waybill_domain::destination::EventPattern;
 use waybill_domain::hold::{HoldReason, HoldRule};
 use waybill_domain::identity::DeliveryId;
+use waybill_domain::suspension::SuspendRules;
 use waybill_domain::time::DurationMs;
-use waybill_service::ports::Clock as _;
+use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::ports::{Clock as _, Inbox as _};
 use waybill_testkit::scripted::Reaction;
 
 use crate::crew::{Crew, accounting, most_at_once, secs, slots, work_on_batch};
-use crate::world::{World, event, with};
+use crate::world::{Message, World, event, poll_while_moving, with};
 
 fn low() -> HoldRule {
     HoldRule::Type { types: EventPattern::parse("lease.low").unwrap(), payload_version: None, tenant: None }
@@ -101,4 +105,46 @@ fn however_many_of_a_class_are_held_the_rest_finds_its_way_past_them() {
     Crew::of(&world, 20).work_until(from.plus(secs(30)));
     let done = high.iter().filter(|id| world.record(id).state == State::Succeeded).count();
     assert_eq!(done, 80, "at four a second, of {} begun", world.ports.recipient.requests().len());
+}
+
+/// Of a suspended destination one goes, and whoever looks for it comes past what is kept back as well.
+#[test]
+fn however_many_of_a_class_are_held_a_worker_finds_the_next_probe_behind_them() {
+    let mut world = World::new().with("accounting", |destination| {
+        slots(3)(destination);
+        destination.suspension = SuspendRules::of(Some(1), false);
+        destination.timeout = secs(120);
+    });
+    world.config.holds.push(low());
+    for n in 0..150 {
+        let json =
+            with(&format!("low-{n}"), &format!(r#""deadline":"{}""#, world.clock.now().plus(secs(7200))));
+        world.published(&json.replace("lease.paid", "lease.low"), []);
+    }
+    (0..2).for_each(|_| drop(work_on_batch(&world, &world.receive())));
+    // One is on its way when another's failure suspends; what comes then is held.
+    world.published(&event("slow"), [Reaction::answer(500).taking(secs(90))]);
+    let consumer = Consumer { ports: &world.ports };
+    let consume = |message: &Message| {
+        let (consumer, config, Message { message_id, body, .. }) =
+            (&consumer, &world.config, message.clone());
+        async move { consumer.consume(config, Incoming { message_id: &message_id, body: &body }, secs(180)).await }
+    };
+    let work = |message: &Message| {
+        assert_eq!(world.block(consume(message)), Verdict::Acknowledge);
+        world.block(world.ports.queue.acknowledge(&message.receipt)).unwrap();
+    };
+    let slow = world.receive();
+    let mut working = pin!(consume(&slow[0]));
+    assert!(poll_while_moving(working.as_mut()).is_none());
+    world.published(&event("refused"), [Reaction::answer(401)]);
+    work(&world.receive()[0]);
+    let waits = world.published(&event("waits"), [Reaction::answer(200)]);
+    work(&world.receive()[0]);
+    assert_eq!(world.record(&waits).hold.as_ref().unwrap().reason, HoldReason::Suspended);
+    // The first one's answer comes when a probe is due, and nobody else is there to look for it.
+    world.clock.set(world.clock.now().plus(secs(90)));
+    assert!(poll_while_moving(working.as_mut()).is_some());
+    world.receive().iter().for_each(work);
+    assert_eq!(world.record(&waits).state, State::Succeeded);
 }

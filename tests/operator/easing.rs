@@ -131,7 +131,7 @@ fn a_hold_is_eased_again_to_another_number_and_the_same_twice_is_once() {
     ease(&world, &gate, 5);
     world.round();
     assert_eq!(in_use(&world, "books"), 5);
-    // Less than are on their way: none is called back, and the next goes when there is room again.
+    // Less than are on their way: what has not begun finds no room, and goes when there is some again.
     ease(&world, &gate, 1);
     work(&world, 30);
     assert!(keys.iter().all(|key| posts(&world, key) == 1));

@@ -73,12 +73,12 @@ fn a_suspension_that_nobody_lifts_is_noticed() {
 
 #[test]
 fn a_suspension_that_nobody_sees_is_noticed() {
-    assert_noticed(Sabotage::IgnoresSuspensions, 200, &["is not its probe"]);
+    assert_noticed(Sabotage::IgnoresSuspensions, 200, &["is not its probe", "does not end"]);
 }
 
 #[test]
 fn probes_side_by_side_are_noticed() {
-    assert_noticed(Sabotage::ProbesSideBySide, 200, &["is the probe of"]);
+    assert_noticed(Sabotage::ProbesSideBySide, 200, &["is the probe of", "keeps a slot"]);
 }
 
 #[test]
@@ -113,6 +113,21 @@ fn an_order_that_is_written_over_is_noticed() {
 #[test]
 fn a_worker_that_does_not_see_what_is_held_is_noticed() {
     assert_noticed(Sabotage::IgnoresHolds, 200, &["claims what"]);
+}
+
+#[test]
+fn a_limit_of_an_eased_hold_that_nobody_keeps_is_noticed() {
+    assert_noticed(Sabotage::IgnoresLimits, 1_000, &["whose budget is"]);
+}
+
+#[test]
+fn an_eased_hold_that_goes_on_to_hold_is_noticed() {
+    assert_noticed(Sabotage::HoldsWhatIsEased, 200, &["and nothing keeps it"]);
+}
+
+#[test]
+fn what_is_held_and_goes_in_any_order_is_noticed() {
+    assert_noticed(Sabotage::ReleasesInAnyOrder, 1_000, &["which comes first"]);
 }
 
 #[test]

@@ -144,6 +144,16 @@ fn the_first_matching_row_of_the_table_answers() {
             destination: None,
             ..row("superseded comes before removed", retried.clone(), A::Acknowledge(S::Superseded))
         },
+        Row {
+            destination: None,
+            holds: gated.clone(),
+            ..row("removed comes before any hold", pending(None), removed.clone())
+        },
+        Row {
+            destination: None,
+            holds: gated.clone(),
+            ..row("removed, and held: a copy of it ends it, too", held(), removed.clone())
+        },
         Row { destination: None, ..row("destination removed", pending(None), removed) },
         Row { holds: paused.clone(), ..row("paused", pending(None), A::Hold(HoldReason::Paused)) },
         Row { holds: gated, ..row("gated while held as paused", held(), A::Hold(HoldReason::Gate)) },

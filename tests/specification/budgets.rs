@@ -134,6 +134,19 @@ fn what_is_released_gets_what_was_reserved_for_it() {
 }
 
 #[test]
+fn where_a_limit_was_lowered_what_was_reserved_before_finds_what_room_there_is_now() {
+    let mut usage = Usage::default();
+    for name in ["a", "b", "c"] {
+        assert_eq!(usage.reserve(&slots(3), &delivery(name), false, T0), Some(T0));
+    }
+    let take = |usage: &mut Usage, name| usage.take(&slots(2), &[wanted(name)], T0, LEASE)[0].is_some();
+    let granted = ["a", "b", "c"].map(|name| take(&mut usage, name));
+    assert_eq!((granted, usage.in_use(T0)), ([true, true, false], 2));
+    usage.release(&[token("a")]);
+    assert!(take(&mut usage, "c"));
+}
+
+#[test]
 fn redrives_get_at_most_half_and_at_least_one() {
     use Step::*;
     check("half of four", slots(4), &[Take("r1 r2 r3 a b c", "r1 r2 a b")]);

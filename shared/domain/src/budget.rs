@@ -174,8 +174,13 @@ impl Usage {
         }
         let Wanted { token, delivery, is_redrive } = wanted.clone();
         match self.reserved.iter().position(|reservation| reservation.delivery == delivery) {
-            // Counted and charged when it was reserved.
-            Some(at) => drop(self.reserved.swap_remove(at)),
+            // Counted and charged when it was reserved; by now fewer may go at once, where a limit was lowered.
+            Some(at) => {
+                self.reserved.swap_remove(at);
+                if self.slots.len() >= budget.concurrency as usize {
+                    return None;
+                }
+            }
             None if self.has_slot(budget, is_redrive) && self.earliest(budget, is_redrive, now) <= now => {
                 self.charge(budget, is_redrive, now, now);
             }

@@ -10,7 +10,7 @@ use waybill_domain::time::TimeMs;
 
 use crate::config::Config;
 use crate::desk::Counter;
-use crate::ports::{Clock, Cursor, Dice, KeptUsage, Ledger, PortError, PortResult, Queue, UsageSet};
+use crate::ports::{Clock, Dice, KeptUsage, Ledger, PortError, PortResult, Queue, UsageSet};
 use crate::reconcile::{Reconciler, TickReport, minimum_window};
 use crate::steps::{Landing, hand_over, legal, write};
 
@@ -34,6 +34,16 @@ pub(super) struct Found {
     probe: Option<Record>,
 }
 
+/// How far somebody came who looked through what is held.
+enum Walked {
+    /// There is no more.
+    ToTheEnd,
+    /// Enough was found.
+    FarEnough,
+    /// There may be more, and no time or patience for it.
+    TooFar,
+}
+
 impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     /// What is held and finds room now; of a suspended destination, its next probe. None where nothing
     /// would.
@@ -48,7 +58,7 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         let now = self.clock.now();
         if is_suspended(usage) {
             return match usage.health.next_probe(now, look.probes_ahead()) {
-                Some(at) => self.find_probe(bid, look, at).await.map(Some),
+                Some(at) => self.find_probe(counter, bid, look, at).await.map(Some),
                 None => Ok(None),
             };
         }
@@ -59,32 +69,17 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
     }
 
     /// What may go as a probe at `at`, earliest deadline first.
-    async fn find_probe(&self, bid: Bid<'_>, look: Look, at: TimeMs) -> PortResult<Found> {
-        let (mut from, mut looked_at): (Option<Cursor>, usize) = (None, 0);
-        loop {
-            let page = self.ledger.held(&bid.destination.name, PROBES, from.as_ref()).await?;
-            for key in &page.items {
-                let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
-                if looked_at == look.most || is_over {
-                    return Ok(Found::default());
-                }
-                looked_at += 1;
-                let Some(record) = self.may_go(bid.config, key).await else { continue };
-                if record.due_at <= at && at < record.limit(at).at {
-                    return Ok(Found { probe: Some(record), ..Found::default() });
-                }
-            }
-            from = page.next;
-            if from.is_none() {
-                return Ok(Found::default());
-            }
-        }
+    async fn find_probe(&self, counter: &Counter, bid: Bid<'_>, look: Look, at: TimeMs) -> PortResult<Found> {
+        let mut probe = None;
+        let take = |record: Record| {
+            probe = Some(record).filter(|record| record.due_at <= at && at < record.limit(at).at);
+            probe.is_none()
+        };
+        self.walk(counter, bid, look, PROBES, |_| false, take).await?;
+        Ok(Found { probe, ..Found::default() })
     }
 
-    /// What is held, may go, and finds room, earliest deadline first. Ends what passed its deadline.
-    ///
-    /// What is kept back at the front (a class that is held while the rest goes on) is read many together, and
-    /// not again by this process for a while: whoever frees a slot would come to nothing else.
+    /// What is held, may go, and finds room, earliest deadline first.
     async fn find(
         &self,
         counter: &Counter,
@@ -93,41 +88,16 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         look: Look,
         certain: &[Record],
     ) -> PortResult<Found> {
-        let Bid { config, destination, budget, .. } = bid;
         let (mut found, mut trial) = (Found::default(), usage.clone());
-        let (mut looked_at, mut is_kept_back) = (0, true);
-        let mut from = match look.always {
-            true => None,
-            false => counter.passed(&config.holds, self.clock.now()),
-        };
-        loop {
-            let is_behind = is_kept_back && from.is_some();
-            let enough = trial.free(budget, self.clock.now()) + trial.reservations() + 2;
-            let (size, together) = if is_behind { (100, TOGETHER) } else { (enough.clamp(2, 100), 1) };
-            let page = self.ledger.held(&destination.name, size, from.as_ref()).await?;
-            let of_page = page.items.into_iter().filter(|key| !usage.is_reserved(&key.delivery_id));
-            let of_page: Vec<DeliveryKey> = of_page.collect();
-            for keys in of_page.chunks(together) {
-                let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
-                if looked_at >= if is_kept_back { look.past } else { look.most } || is_over {
-                    found.more = true;
-                    return Ok(found);
-                }
-                looked_at += keys.len();
-                for (key, loaded) in keys.iter().zip(self.ledger.load_all(keys).await?) {
-                    let Some(record) = self.judge(config, key, loaded).await else { continue };
-                    is_kept_back = false;
-                    if !sort_in(&mut found, &mut trial, bid, record, self.clock.now()) {
-                        return Ok(found);
-                    }
-                }
-            }
-            from = page.next;
-            if is_kept_back {
-                counter.pass(from.clone(), &config.holds, self.clock.now());
-            }
-            if from.is_none() {
-                break;
+        let enough = usage.free(bid.budget, self.clock.now()) + usage.reservations() + 2;
+        let is_reserved = |key: &DeliveryKey| usage.is_reserved(&key.delivery_id);
+        let take = |record| sort_in(&mut found, &mut trial, bid, record, self.clock.now());
+        match self.walk(counter, bid, look, enough.clamp(2, 100), is_reserved, take).await? {
+            Walked::ToTheEnd => {}
+            Walked::FarEnough => return Ok(found),
+            Walked::TooFar => {
+                found.more = true;
+                return Ok(found);
             }
         }
         for record in certain {
@@ -140,12 +110,56 @@ impl<L: Ledger, Q: Queue, C: Clock, D: Dice> Reconciler<'_, L, Q, C, D> {
         Ok(found)
     }
 
-    /// The record, if it is held and no hold matches it. One that cannot be read keeps nobody up.
-    async fn may_go(&self, config: &Config, key: &DeliveryKey) -> Option<Record> {
-        self.judge(config, key, self.ledger.load(key).await).await
+    /// Goes through what is held, earliest deadline first, and gives whoever may go to `take`, which says whether
+    /// to go on. Ends what passed its deadline.
+    ///
+    /// What is kept back at the front (a class that is held while the rest goes on) is read many together, and
+    /// not again by this process for a while: whoever frees a slot would come to nothing else.
+    async fn walk(
+        &self,
+        counter: &Counter,
+        bid: Bid<'_>,
+        look: Look,
+        at_once: usize,
+        is_left_out: impl Fn(&DeliveryKey) -> bool,
+        mut take: impl FnMut(Record) -> bool,
+    ) -> PortResult<Walked> {
+        let Bid { config, destination, .. } = bid;
+        let (mut looked_at, mut is_kept_back) = (0, true);
+        let mut from = match look.always {
+            true => None,
+            false => counter.passed(&config.holds, self.clock.now()),
+        };
+        loop {
+            let is_behind = is_kept_back && from.is_some();
+            let (size, together) = if is_behind { (100, TOGETHER) } else { (at_once, 1) };
+            let page = self.ledger.held(&destination.name, size, from.as_ref()).await?;
+            let of_page: Vec<DeliveryKey> = page.items.into_iter().filter(|key| !is_left_out(key)).collect();
+            for keys in of_page.chunks(together) {
+                let is_over = look.until.is_some_and(|until| self.clock.now() >= until);
+                if looked_at >= if is_kept_back { look.past } else { look.most } || is_over {
+                    return Ok(Walked::TooFar);
+                }
+                looked_at += keys.len();
+                for (key, loaded) in keys.iter().zip(self.ledger.load_all(keys).await?) {
+                    let Some(record) = self.judge(config, key, loaded).await else { continue };
+                    is_kept_back = false;
+                    if !take(record) {
+                        return Ok(Walked::FarEnough);
+                    }
+                }
+            }
+            from = page.next;
+            if is_kept_back {
+                counter.pass(from.clone(), &config.holds, self.clock.now());
+            }
+            if from.is_none() {
+                return Ok(Walked::ToTheEnd);
+            }
+        }
     }
 
-    /// The same of one that was read.
+    /// The record that was read, if it is held and no hold matches it. One that cannot be read keeps nobody up.
     async fn judge(
         &self,
         config: &Config,

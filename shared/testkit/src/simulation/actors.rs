@@ -29,7 +29,8 @@ use crate::faults::{Actor, Stage, Staged};
 use crate::memory::MemoryQueue;
 use crate::next_version::Versioned;
 
-use super::sabotage::{Hand, Sabotage, Sabotaged, StagedLedger};
+use super::sabotage::{Hand, Sabotaged, StagedLedger};
+use super::sabotage_of_holds::misread;
 use super::sight::{OnAdmission, Sight, Watched};
 use super::world::World;
 
@@ -101,10 +102,8 @@ fn written(event: &Event) -> Bytes {
 impl World {
     /// A worker receives one message and works for it.
     pub fn worker(&self, name: &str, clock: &SkewedClock, seed: u64, terms: WorkerTerms) -> Actor {
-        let (stage, hand, mut config) = (Stage::default(), Hand::default(), self.config());
-        if self.sabotage == Some(Sabotage::IgnoresHolds) {
-            Arc::make_mut(&mut config).holds.clear();
-        }
+        let (stage, hand) = (Stage::default(), Hand::default());
+        let config = misread(self.config(), self.sabotage);
         let sight = Sight::new(clock, &config, terms.told.clone());
         let queue = self.staged_queue(&stage, &hand);
         let recipient = self.recipient.reached_by(name, clock.clone());

@@ -5,15 +5,22 @@
 mod budgets;
 mod carried;
 mod ending;
+mod held;
 mod orders;
 mod requests;
 mod suspensions;
 mod tally;
+mod turns;
+mod view;
 mod writes;
 
 pub use tally::Tally;
+pub use view::View;
 
+use self::held::Waiting;
 use self::suspensions::Suspensions;
+use self::turns::Turns;
+use self::view::Known;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +29,6 @@ use bytes::Bytes;
 use waybill_domain::delivery::Record;
 use waybill_domain::envelope::{Decoded, decode};
 use waybill_domain::identity::{AttemptNumber, DeliveryKey, DestinationName, MessageId};
-use waybill_domain::order::OrderId;
 use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::event::Event;
 use waybill_service::ports::Clock;
@@ -57,12 +63,14 @@ pub struct Auditor {
     releases: BTreeMap<String, u64>,
     /// The run that released something in this step.
     released_now: Option<String>,
-    /// The most slots that each destination had, and as of which write of the office.
-    most_slots: BTreeMap<DestinationName, (u64, u32)>,
-    /// Since when an order keeps deliveries back, of those that do.
-    held_since: BTreeMap<OrderId, TimeMs>,
-    /// When each worker's machine had read the configuration that it works under.
-    read_at: BTreeMap<String, TimeMs>,
+    /// What each process knows of what may go.
+    known: BTreeMap<String, Known>,
+    /// What whoever reads the orders knows, and as of which write of the office.
+    last_view: Option<(u64, Arc<View>)>,
+    /// What is held.
+    waiting: BTreeMap<DeliveryKey, Waiting>,
+    turns: Turns,
+    is_budget_written: bool,
     /// Closed windows of schedules: when they are fired for, and whose delivery each becomes, under one of the
     /// event IDs that its schedule comes to have.
     windows: Vec<(TimeMs, Vec<DeliveryKey>)>,
@@ -121,9 +129,11 @@ impl Auditor {
             moving: String::new(),
             releases: BTreeMap::new(),
             released_now: None,
-            most_slots: BTreeMap::new(),
-            held_since: BTreeMap::new(),
-            read_at: BTreeMap::new(),
+            known: BTreeMap::new(),
+            last_view: None,
+            waiting: BTreeMap::new(),
+            turns: Turns::default(),
+            is_budget_written: false,
             windows: Vec::new(),
             suspensions: Suspensions::default(),
             destinations: BTreeSet::new(),
@@ -159,9 +169,12 @@ impl Auditor {
         }
     }
 
-    /// Whose step comes next.
-    pub fn moves(&mut self, actor: &str) {
+    /// Whose step comes next, and whether a call of its ever failed.
+    pub fn moves(&mut self, actor: &str, is_harmed: bool) {
         actor.clone_into(&mut self.moving);
+        if let Some(known) = self.known.get_mut(actor) {
+            known.is_harmed = is_harmed;
+        }
     }
 
     /// A fault put a body into the queue that nobody can read.
@@ -191,12 +204,14 @@ impl Auditor {
             self.check_write(write)?;
             self.chronicle.saw(&self.moving, &write.after);
             self.note_success(write);
+            self.note_held(write);
         }
         for event in &events {
             self.queue_event(event);
         }
         self.check_orders()?;
-        self.note_budgets();
+        self.check_turns()?;
+        self.check_let_go()?;
         self.note_suspensions();
         self.check_requests()?;
         if let Some((key, _)) = self.world.ledger.take_altered_evidence().first() {
@@ -252,23 +267,6 @@ impl Auditor {
             QueueEvent::Deleted(message_id) => {
                 self.chronicle.note(|| format!("  deleted {message_id}"));
                 self.excuse_an_older_view(message_id);
-            }
-        }
-    }
-
-    /// Of two hands that hold one message (a duplicate), one may delete it because of what it read
-    /// before the other made the record work for it. Nothing can make a deletion conditional: here
-    /// the reconciler helps, and only here.
-    fn excuse_an_older_view(&mut self, deleted: &MessageId) {
-        for (key, ward) in &mut self.wards {
-            let view = self.chronicle.view_of(&self.moving, key);
-            let is_older = self.world.ledger.inspect(key, |record| {
-                let works_for = record.claim.as_ref().map(|claim| &claim.message_id).or(record.copy.as_ref());
-                works_for == Some(deleted) && view.is_some_and(|view| view < ward.works_since)
-            });
-            if is_older == Some(true) {
-                ward.orphaned_by = Some(deleted.clone());
-                self.chronicle.count("seen deleted on an older view");
             }
         }
     }

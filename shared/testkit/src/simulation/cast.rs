@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use waybill_domain::time::{DurationMs, TimeMs};
+use waybill_service::config::Config;
 use waybill_service::ports::PortResult;
 use waybill_service::publish::{PublishError, Published};
 use waybill_service::reconcile::TickLimits;
@@ -12,6 +13,7 @@ use waybill_service::source::LONGEST_HOLD;
 use crate::faults::Actor;
 
 use super::actors::{Answer, Heard, WorkerTerms};
+use super::auditor::View;
 use super::history::{History, TICK, key_of};
 use super::world::World;
 
@@ -29,6 +31,16 @@ pub(super) struct Player {
     pub(super) is_calm: bool,
     /// A call of its failed, or its answer was lost.
     pub(super) is_harmed: bool,
+}
+
+/// The configuration as a machine read it.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// Until when it keeps that.
+    until: TimeMs,
+    config: Arc<Config>,
+    /// What the orders said then.
+    view: Arc<View>,
 }
 
 /// What somebody is at work as.
@@ -57,7 +69,7 @@ impl History {
     pub(super) fn begin_publishing(&mut self, event: usize) {
         let (name, _) = self.name("producer");
         let machine = self.plan.workers;
-        let (world, clock) = (self.as_seen_by(machine), self.machines[machine].clone());
+        let (world, clock) = (self.as_seen_by(machine, &name), self.machines[machine].clone());
         let planned = &self.plan.events[event];
         if planned.over_http {
             let (actor, answer) = world.caller(&name, &clock, &planned.event);
@@ -80,7 +92,7 @@ impl History {
         }
         // Small pages, so that they are turned.
         let limits = TickLimits { pages: 4, page_size: 2, ..TickLimits::default() };
-        let (world, clock) = (self.as_seen_by(machine), self.machines[machine].clone());
+        let (world, clock) = (self.as_seen_by(machine, &name), self.machines[machine].clone());
         let (actor, answer) = world.round(&name, &clock, seed, limits, &self.learned);
         self.begin(actor, Role::Reconciler { answer });
     }
@@ -88,7 +100,7 @@ impl History {
     pub(super) fn begin_sweep(&mut self) {
         let (name, _) = self.name("sweeper");
         let machine = self.plan.workers + 1;
-        let actor = self.as_seen_by(machine).sweeper(&name, &self.machines[machine].clone());
+        let actor = self.as_seen_by(machine, &name).sweeper(&name, &self.machines[machine].clone());
         self.begin(actor, Role::Sweeper);
     }
 
@@ -99,15 +111,19 @@ impl History {
         self.begin(actor, Role::Operator);
     }
 
-    /// The world with the configuration that a machine has read at most ten seconds ago.
-    fn as_seen_by(&mut self, machine: usize) -> World {
+    /// The world with the configuration that the machine of `name` has read at most ten seconds ago.
+    fn as_seen_by(&mut self, machine: usize, name: &str) -> World {
         let now = self.now();
-        let read = &mut self.read[machine];
-        if read.as_ref().is_none_or(|(until, _)| *until <= now) {
-            *read = Some((now.plus(LONGEST_HOLD), self.world.config()));
-        }
-        let config = read.as_ref().map(|(_, config)| config.clone());
-        self.world.seeing(config.unwrap_or_else(|| self.world.config()))
+        let last = self.read[machine].take().filter(|read| now < read.until);
+        let read = last.unwrap_or_else(|| Read {
+            until: now.plus(LONGEST_HOLD),
+            config: self.world.config(),
+            view: self.auditor.view(),
+        });
+        self.auditor.knows(name, read.view.clone());
+        let world = self.world.seeing(read.config.clone());
+        self.read[machine] = Some(read);
+        world
     }
 
     pub(super) fn begin_work(&mut self, machine: usize) {
@@ -117,10 +133,7 @@ impl History {
         let told = Some(self.chronicle.listening_to(&name));
         let terms = WorkerTerms { time_left, hides: self.plan.hides, told };
         let clock = self.machines[machine].clone();
-        let world = self.as_seen_by(machine);
-        if let Some((until, _)) = &self.read[machine] {
-            self.auditor.reads(&name, until.minus(LONGEST_HOLD));
-        }
+        let world = self.as_seen_by(machine, &name);
         self.auditor.begins(&name, &world.config());
         let actor = world.worker(&name, &clock, seed, terms);
         self.begin(actor, Role::Worker { machine });

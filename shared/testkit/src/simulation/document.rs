@@ -43,7 +43,10 @@ const POLICIES_OF_ITS_OWN: &[&str] = &["tight", "single", "asked"];
 
 /// The destinations that a history knows.
 pub const DESTINATIONS: &[&str] =
-    &["usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared", "asked"];
+    &["usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared", "asked", OF_ONE_TENANT];
+
+/// The one that serves `acme` alone.
+pub const OF_ONE_TENANT: &str = "alone";
 
 impl Default for Settings {
     fn default() -> Self {
@@ -124,8 +127,9 @@ fn destination(name: &str, secret: &str, more: &str) -> String {
         "tight" | "single" | "brief" | "nightly" | "doubtful" | "asked" => name,
         _ => "usual",
     };
+    let tenants = if name == OF_ONE_TENANT { "\"acme\"" } else { "\"acme\", \"globex\"" };
     format!(
-        "[destinations.{name}]\ntenants = [\"acme\", \"globex\"]\npolicy = \"{policy}\"\ntimeout = \"15s\"\n\
+        "[destinations.{name}]\ntenants = [{tenants}]\npolicy = \"{policy}\"\ntimeout = \"15s\"\n\
          url = \"https://recipient.example/hooks\"\nsecrets = [\"env:{secret}\"]\n{more}\n"
     )
 }

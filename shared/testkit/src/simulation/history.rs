@@ -8,7 +8,6 @@ use std::sync::Arc;
 use waybill_domain::delivery::State;
 use waybill_domain::identity::{DeliveryKey, DestinationName, MessageId};
 use waybill_domain::time::{DurationMs, TimeMs};
-use waybill_service::config::Config;
 use waybill_service::ports::Clock;
 use waybill_service::schedule::Learned;
 
@@ -18,7 +17,7 @@ use crate::faults::{Call, Order as StageOrder, Place, Progress, Side};
 
 use super::Setup;
 use super::auditor::{Auditor, Broken};
-use super::cast::Player;
+use super::cast::{Player, Read};
 use super::chronicle::Chronicle;
 use super::document::Settings;
 use super::plan::{Fault, Plan, events};
@@ -45,8 +44,8 @@ pub struct History {
     pub(super) next_tick: TimeMs,
     pub(super) is_calm: bool,
     pub(super) episodes: u64,
-    /// The configuration as each machine read it last, and until when it keeps that.
-    pub(super) read: Vec<Option<(TimeMs, Arc<Config>)>>,
+    /// The configuration as each machine read it last.
+    pub(super) read: Vec<Option<Read>>,
     /// What the reconciler's process has learned of schedules.
     pub(super) learned: Arc<Learned>,
     /// The configuration that was given last.
@@ -59,6 +58,8 @@ pub struct History {
     idle_faults: u32,
     /// How often everything that was stopped went on after the faults had stopped.
     resumed: u32,
+    /// What is eased when the faults stop is through before it is lifted.
+    keeps_eased: bool,
     /// Faults that were tried, whether or not they found somebody to happen to.
     pub(super) tried: u64,
     /// Whose request was answered in this step.
@@ -98,13 +99,14 @@ impl History {
             players: Vec::new(),
             is_calm: false,
             episodes: 0,
-            read: vec![None; plan.skews.len()],
+            read: plan.skews.iter().map(|_| None).collect(),
             learned: Arc::default(),
             settings: plan.settings.clone(),
             down_until: None,
             refusing: BTreeSet::new(),
             idle_faults: 0,
             resumed: 0,
+            keeps_eased: false,
             tried: 0,
             answered: None,
             plan,
@@ -142,7 +144,7 @@ impl History {
                     self.mischief();
                     continue;
                 }
-                if self.is_calm && !self.resume_what_stopped() {
+                if self.is_calm && !self.resume_what_stopped() && !self.lift_what_is_through() {
                     return self.auditor.at_the_end();
                 }
                 self.calm_down();
@@ -178,6 +180,7 @@ impl History {
             self.next_tick = now.plus(TICK);
             if self.is_calm {
                 self.resume_what_stopped();
+                self.lift_what_is_through();
             }
             // A tick with nothing to look at is no step of interest; now and then it is made anyway.
             let is_due = self.next_round(now).is_some_and(|at| at <= now);
@@ -211,7 +214,7 @@ impl History {
         let player = &mut self.players[at];
         player.is_harmed |= matches!(order, StageOrder::FailBefore | StageOrder::FailAfter);
         player.frozen_until = None;
-        self.auditor.moves(player.actor.name());
+        self.auditor.moves(player.actor.name(), player.is_harmed);
         let progress = player.actor.step(order);
         let name = player.actor.name().to_owned();
         self.chronicle.note(|| match progress {
@@ -220,8 +223,12 @@ impl History {
             Progress::Waiting => format!("{name} waits"),
             Progress::Done => format!("{name} is done"),
         });
-        if progress == Progress::At(Place { call: Call::Request, side: Side::After }) {
-            self.answered = Some(name.clone());
+        match progress {
+            Progress::At(Place { call: Call::Request, side: Side::After }) => {
+                self.answered = Some(name.clone())
+            }
+            Progress::At(Place { call: Call::SetUsage, side: Side::After }) => self.auditor.budget_written(),
+            _ => {}
         }
         self.maybe_oversleep(at, progress);
         if progress == Progress::Done {

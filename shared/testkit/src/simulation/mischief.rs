@@ -12,8 +12,8 @@ use super::history::History;
 use super::plan::{Fault, events, skew};
 
 /// Whatever operators do.
-const OF_OPERATORS: [Fault; 5] =
-    [Fault::Hold, Fault::Configure, Fault::StopRun, Fault::EndDeadLetter, Fault::Redrive];
+const OF_OPERATORS: [Fault; 6] =
+    [Fault::Hold, Fault::Ease, Fault::Configure, Fault::StopRun, Fault::EndDeadLetter, Fault::Redrive];
 
 impl History {
     /// One fault of those that this history knows, if it finds somebody to happen to.
@@ -70,6 +70,7 @@ impl History {
                 self.chronicle.fault("fault console redrives", String::new);
             }
             Fault::Hold => self.hold_or_lift(),
+            Fault::Ease => self.ease(),
             Fault::Configure if self.lots.chance(30) => self.configure(),
             Fault::Redrive => self.redrive(),
             Fault::StopRun => self.stop_or_resume(),

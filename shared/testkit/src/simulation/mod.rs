@@ -20,6 +20,7 @@ mod orders;
 pub mod plan;
 pub mod sabotage;
 mod sabotage_of_budgets;
+mod sabotage_of_holds;
 mod sabotage_of_runs;
 pub mod sight;
 pub mod world;

@@ -1,6 +1,7 @@
 //! What operators do, as actors: each act a future over staged ports, which may die at any call.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use waybill_domain::address::Locality;
@@ -74,6 +75,14 @@ impl World {
         })
     }
 
+    /// `hold lift --concurrency`
+    pub fn operator_easing(&self, name: &str, seed: u64, hold: Order, most: NonZeroU32) -> Actor {
+        self.command(name, seed, |command| async move {
+            let (books, config) = ([hold.book], &command.config);
+            let _ = command.desk().ease(&hold.id, &books, most, config, &command.who, WHY).await;
+        })
+    }
+
     /// `redrive plan`, then `redrive start` of what it planned.
     pub fn operator_redriving(
         &self,
@@ -127,11 +136,12 @@ impl World {
     }
 
     /// Everything that operators hold or stopped goes on, at once and without a fault. What automation
-    /// suspended it must let go by itself.
-    pub fn let_everything_go(&self, name: &str, seed: u64) {
+    /// suspended it must let go by itself; what is eased goes on to be, if `but_eased`.
+    pub fn let_everything_go(&self, name: &str, seed: u64, but_eased: bool) {
         for order in self.office.peek_orders().into_iter().filter(Order::is_open) {
             let actor = match &order.body {
                 OrderBody::Hold(Hold { rule: HoldRule::Suspended(_), .. }) => continue,
+                OrderBody::Hold(_) if but_eased && order.eased_to().is_some() => continue,
                 OrderBody::Hold(_) => self.operator_lifting(name, seed, order),
                 OrderBody::Redrive(_) => self.operator_resuming(name, seed, order),
                 OrderBody::Ending(_) => continue,

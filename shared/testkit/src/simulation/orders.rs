@@ -1,5 +1,7 @@
 //! What operators come to do in a history, and when: holds, runs, endings, another configuration.
 
+use std::num::NonZeroU32;
+
 use waybill_domain::delivery::State;
 use waybill_domain::destination::EventPattern;
 use waybill_domain::hold::HoldRule;
@@ -30,6 +32,26 @@ impl History {
         };
         self.chronicle.note(|| format!("an operator is about to hold {rule:?}"));
         self.begin_command(|world, name, seed| world.operator_holding(name, seed, rule));
+    }
+
+    /// Eases what is held, or one that is eased to another number, or holds everything again; where nothing is held,
+    /// something is, as a whole.
+    pub(super) fn ease(&mut self) {
+        let holds = self.open_orders(|body| matches!(body, OrderBody::Hold(_)));
+        let Some(hold) = self.lots.pick(&holds).cloned() else {
+            let rule = match self.lots.below(5) {
+                0..2 => HoldRule::All,
+                2..4 => HoldRule::Destination(self.any_destination()),
+                _ => HoldRule::Tenant(self.any_tenant()),
+            };
+            return self.begin_command(|world, name, seed| world.operator_holding(name, seed, rule));
+        };
+        if let Some(rule) = hold.hold_rule().filter(|_| hold.eased_to().is_some() && self.lots.chance(20)) {
+            return self.begin_command(|world, name, seed| world.operator_holding(name, seed, rule));
+        }
+        let most = NonZeroU32::MIN.saturating_add(self.lots.below(3) as u32);
+        self.chronicle.note(|| format!("an operator is about to ease {} to {most}", hold.id));
+        self.begin_command(|world, name, seed| world.operator_easing(name, seed, hold, most));
     }
 
     pub(super) fn configure(&mut self) {

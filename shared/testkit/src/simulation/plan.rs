@@ -25,6 +25,8 @@ pub enum Theme {
     Relapse,
     /// Recipients that refuse whoever asks, or that nobody reaches, until somebody mends them.
     Suspended,
+    /// Holds that are lifted a little before they are lifted.
+    Eased,
 }
 
 /// One history before it happens.
@@ -90,8 +92,10 @@ pub enum Fault {
     NativeMove,
     /// Somebody redrives the dead-letter queue from the console.
     ConsoleRedrive,
-    /// An operator adds a hold, or lifts all.
+    /// An operator adds a hold, or lifts one.
     Hold,
+    /// An operator lets some of what is held go, a few at once, or another few, or holds everything again.
+    Ease,
     /// An operator puts another configuration in force: a destination is gone or back, a budget is another,
     /// a secret was rotated.
     Configure,
@@ -133,6 +137,7 @@ impl Fault {
         Fault::NativeMove,
         Fault::ConsoleRedrive,
         Fault::Hold,
+        Fault::Ease,
         Fault::Configure,
         Fault::Redrive,
         Fault::StopRun,
@@ -204,6 +209,7 @@ impl Plan {
                 faults = vec![Fault::Redrive, Fault::StopRun, Fault::Crash, Fault::PublishAgain]
             }
             Theme::Suspended => faults.extend([Fault::Refuse, Fault::Refuse, Fault::Hold, Fault::Configure]),
+            Theme::Eased => faults.extend([Fault::Ease, Fault::Ease, Fault::Ease, Fault::Hold]),
         }
         let max_receives = lots.chance(50).then_some(6);
         if max_receives.is_none() {

@@ -53,6 +53,12 @@ pub enum Sabotage {
     DoublesWakeUps,
     /// Workers do not see what is held.
     IgnoresHolds,
+    /// Workers do not see how far a hold is eased: what it lets go, they let go all at once.
+    IgnoresLimits,
+    /// Workers go on to hold what is eased.
+    HoldsWhatIsEased,
+    /// What is held goes in any order.
+    ReleasesInAnyOrder,
     /// A run does not write down what it takes in hand before it releases it.
     ForgetsWhatIsInHand,
     /// A recipient that can be asked is not: what is in doubt is sent again.
@@ -192,7 +198,11 @@ impl Ledger for Sabotaged<StagedLedger> {
         limit: usize,
         from: Option<&Cursor>,
     ) -> PortResult<Page<DeliveryKey>> {
-        self.inner.staged.held(destination, limit, from).await
+        let mut page = self.inner.staged.held(destination, limit, from).await?;
+        if self.breaks(Sabotage::ReleasesInAnyOrder) {
+            page.items.reverse();
+        }
+        Ok(page)
     }
 }
 

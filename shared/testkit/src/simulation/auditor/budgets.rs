@@ -9,34 +9,28 @@ use crate::scripted::Received;
 use super::{Auditor, Broken};
 
 impl Auditor {
-    /// Counted at the recipient, in truth, whatever anybody's clock says.
+    /// Counted at the recipient, in truth, whatever anybody's clock says: those that were sent under a limit that
+    /// their senders knew of. Where two knew of different ones, the wider counts for both.
     pub(super) fn check_in_flight(&self, record: &Record, request: &Received) -> Result<(), Broken> {
         let destination = &record.delivery.destination;
-        let Some(&(_, most)) = self.most_slots.get(destination) else { return Ok(()) };
+        let most_of = |sender: &str| self.view_of(sender).and_then(|view| view.most_at(destination));
+        let Some(own) = most_of(&request.sender) else { return Ok(()) };
         let is_of_it = |open: &&super::OpenRequest| {
             open.over_at > request.at
                 && self.world.ledger.inspect(&open.key, |record| record.delivery.destination == *destination)
                     == Some(true)
         };
-        let others = self.open_requests.iter().filter(is_of_it).count();
-        if others >= most as usize {
+        let open = self.open_requests.iter().filter(is_of_it);
+        let others: Vec<u32> = open.filter_map(|open| most_of(&open.sender)).collect();
+        let most = others.iter().copied().fold(own, u32::max);
+        if others.len() >= most as usize {
+            let others = others.len();
             return Err(format!("sent while {others} wait for {destination}, whose budget is {most}"));
         }
+        if self.view_of(&request.sender).is_some_and(|view| view.is_eased(destination)) {
+            self.chronicle.count("eased, sent");
+        }
         Ok(())
-    }
-
-    /// The most slots that each destination ever had: whoever read a configuration goes by it for a while.
-    pub(super) fn note_budgets(&mut self) {
-        let writes = self.world.office.writes();
-        if self.most_slots.values().any(|(at, _)| *at == writes) {
-            return;
-        }
-        for (name, destination) in &self.world.config().destinations {
-            if let Some(budget) = destination.budget {
-                let (at, most) = self.most_slots.entry(name.clone()).or_default();
-                (*at, *most) = (writes, budget.concurrency.max(*most));
-            }
-        }
     }
 
     /// A worker that nothing kept from it has given back every slot.

@@ -47,6 +47,23 @@ impl Auditor {
         ward.messages.iter().any(|m| m.attempt == next && m.due_at == record.due_at && self.is_alive(&m.id))
     }
 
+    /// Of two hands that hold one message (a duplicate), one may delete it because of what it read
+    /// before the other made the record work for it. Nothing can make a deletion conditional: here
+    /// the reconciler helps, and only here.
+    pub(super) fn excuse_an_older_view(&mut self, deleted: &MessageId) {
+        for (key, ward) in &mut self.wards {
+            let view = self.chronicle.view_of(&self.moving, key);
+            let is_older = self.world.ledger.inspect(key, |record| {
+                let works_for = record.claim.as_ref().map(|claim| &claim.message_id).or(record.copy.as_ref());
+                works_for == Some(deleted) && view.is_some_and(|view| view < ward.works_since)
+            });
+            if is_older == Some(true) {
+                ward.orphaned_by = Some(deleted.clone());
+                self.chronicle.count("seen deleted on an older view");
+            }
+        }
+    }
+
     /// In the queue, or taken from it by a fault.
     fn is_alive(&self, id: &MessageId) -> bool {
         self.lost.contains(id) || self.world.queue.holds(id)

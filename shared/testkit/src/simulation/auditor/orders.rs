@@ -2,7 +2,7 @@
 //! holds together, windows get their deliveries.
 
 use waybill_domain::audit::Verification;
-use waybill_domain::delivery::{Claim, Record};
+use waybill_domain::delivery::Record;
 use waybill_domain::event_template::EventIdTemplate;
 use waybill_domain::identity::DeliveryKey;
 use waybill_domain::order::{Order, OrderBody};
@@ -71,35 +71,11 @@ impl Auditor {
         self.released_now.as_deref()
     }
 
-    /// A worker begins under the configuration that its machine had read then.
-    pub fn reads(&mut self, worker: &str, at: TimeMs) {
-        self.read_at.insert(worker.to_owned(), at);
-    }
-
-    /// What a person held, or a stopped run released, is claimed by nobody who could know.
-    pub(super) fn check_held(&self, before: &Record, claim: &Claim) -> Result<(), Broken> {
-        let worker = claim.token.as_str().rsplit_once('-').map_or("", |(worker, _)| worker);
-        let Some(read_at) = self.read_at.get(worker) else { return Ok(()) };
-        let keeps = |order: &Order| {
-            let was_known = self.held_since.get(&order.id).is_some_and(|since| since < read_at);
-            was_known && order.hold_rule().is_some_and(|rule| rule.matches(before))
-        };
-        match self.world.office.peek_orders().iter().find(|order| keeps(order)) {
-            Some(order) => Err(format!("{worker} claims what {} keeps", order.id)),
-            None => Ok(()),
-        }
-    }
-
     pub(super) fn check_orders(&mut self) -> Result<(), Broken> {
         for write in self.world.office.take_journal() {
             let name = coverage::order(&write);
             self.chronicle.count(name);
             self.chronicle.note(|| format!("  {name}: {} rev={}", write.after.id, write.after.revision));
-            match (write.before.as_ref().and_then(Order::hold_rule), write.after.hold_rule()) {
-                (None, Some(_)) => drop(self.held_since.insert(write.after.id.clone(), self.now())),
-                (Some(_), None) => drop(self.held_since.remove(&write.after.id)),
-                _ => {}
-            }
             let expected = write.before.as_ref().map_or(1, |before| before.revision + 1);
             if write.after.revision != expected {
                 let id = &write.after.id;

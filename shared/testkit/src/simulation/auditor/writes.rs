@@ -42,6 +42,7 @@ impl Auditor {
             return broken("due before not_before".to_owned());
         }
         self.check_claims(before, after).map_err(named)?;
+        self.check_hold(before, after).map_err(named)?;
         if after.attempts_made > before.attempts_made && after.state != State::Succeeded {
             self.check_evidence(after).map_err(named)?;
         }

@@ -5,7 +5,7 @@ use waybill_domain::audit::AUTOMATION;
 use waybill_domain::delivery::{Record, State};
 use waybill_domain::ending::{DeadLetterReason, Disposition, Ending};
 use waybill_domain::hold::{HoldReason, HoldRule};
-use waybill_domain::order::{CameTo, Hold, OrderBody};
+use waybill_domain::order::{CameTo, Hold, Order, OrderBody};
 use waybill_domain::redrive::Standing;
 
 use crate::memory::{OrderWrite, Write};
@@ -135,8 +135,7 @@ pub(in crate::simulation) fn order(write: &OrderWrite) -> &'static str {
             Some(by) if by.why == "a probe succeeded" => "order suspension lifted by a probe",
             Some(_) => "order suspension over, its rule is gone",
         },
-        (OrderBody::Hold(hold), _) if hold.lifted.is_some() => "order hold lifted",
-        (OrderBody::Hold(_), _) => "order hold placed",
+        (OrderBody::Hold(hold), _) => hold_order(write.before.as_ref(), hold),
         (OrderBody::Ending(ending), _) => match ending.came_to {
             None => "order ending given",
             Some(CameTo::Done) => "order ending carried out",
@@ -151,5 +150,17 @@ pub(in crate::simulation) fn order(write: &OrderWrite) -> &'static str {
             (Standing::Halted(_), _) => "order run halted",
             (Standing::Finished(_), _) => "order run finished",
         },
+    }
+}
+
+fn hold_order(before: Option<&Order>, after: &Hold) -> &'static str {
+    let was_eased = before.is_some_and(|order| order.eased_to().is_some());
+    match (&after.lifted, &after.eased) {
+        (Some(_), Some(_)) => "order hold lifted, which was eased",
+        (Some(_), None) => "order hold lifted",
+        (None, Some(_)) if was_eased => "order hold eased to another number",
+        (None, Some(_)) => "order hold eased",
+        (None, None) if was_eased => "order hold eased no more",
+        (None, None) => "order hold placed",
     }
 }

@@ -10,7 +10,8 @@ use crate::simulation::plan::Theme;
 use super::History;
 
 impl History {
-    /// The faults stop: holds are lifted, indexes catch up, whoever stood still moves on.
+    /// The faults stop: holds are lifted (in half of the histories what is eased lets go first), indexes catch
+    /// up, whoever stood still moves on.
     pub(super) fn calm_down(&mut self) {
         if self.is_calm {
             return;
@@ -25,6 +26,7 @@ impl History {
         for name in std::mem::take(&mut self.refusing) {
             self.mend(&name);
         }
+        self.keeps_eased = self.lots.chance(50);
         self.let_everything_go();
         self.world.ledger.let_indexes_lag(false);
         self.players.iter_mut().for_each(|player| player.frozen_until = None);
@@ -52,11 +54,26 @@ impl History {
         true
     }
 
+    /// What was eased when the faults stopped is lifted when it has let everything go. Whether there was such.
+    pub(super) fn lift_what_is_through(&mut self) -> bool {
+        let is_eased = |order: &Order| order.is_open() && order.eased_to().is_some();
+        if !self.keeps_eased || !self.auditor.is_through() {
+            return false;
+        }
+        self.keeps_eased = false;
+        if !self.world.office.peek_orders().iter().any(is_eased) {
+            return false;
+        }
+        self.chronicle.count("eased, lifted when all was through");
+        self.let_everything_go();
+        true
+    }
+
     fn let_everything_go(&mut self) {
         self.episodes += 1;
         let name = format!("operator.{}", self.episodes);
         let seed = self.lots.bits();
-        self.world.let_everything_go(&name, seed);
+        self.world.let_everything_go(&name, seed, self.keeps_eased);
     }
 
     /// When the reconciler's round next has something to do.

@@ -8,6 +8,7 @@ use waybill_service::event::Event;
 use crate::clock::VirtualClock;
 use crate::dice::Lots;
 use crate::scripted::{LookUpReaction, Reaction};
+use crate::simulation::document::OF_ONE_TENANT;
 use crate::simulation::world::{NEIGHBOUR, TENANT, event_type};
 
 use super::{PlannedEvent, Theme};
@@ -20,6 +21,7 @@ impl Theme {
             24..44 => Theme::Recovery,
             44 => Theme::Relapse,
             45..57 => Theme::Suspended,
+            57..72 => Theme::Eased,
             _ => Theme::Usual,
         }
     }
@@ -29,13 +31,14 @@ impl Theme {
         let names: &[&str] = match self {
             Theme::Usual => &[
                 "usual", "usual", "tight", "single", "brief", "nightly", "doubtful", "narrow", "shared",
-                "asked",
+                "asked", "alone",
             ],
             Theme::Crowded("narrow") => &["narrow"],
             Theme::Crowded(_) => &["shared"],
             Theme::Recovery => &["single", "tight", "doubtful", "brief", "narrow"],
             Theme::Relapse => &["single"],
             Theme::Suspended => &["usual", "single", "narrow", "shared"],
+            Theme::Eased => &["usual", "usual", "alone", "shared", "tight"],
         };
         lots.pick(names).copied().unwrap_or("usual")
     }
@@ -48,7 +51,7 @@ pub(super) fn draw(lots: &mut Lots, theme: Theme) -> Vec<PlannedEvent> {
         Theme::Crowded(_) => 2 + lots.below(5),
         Theme::Recovery => 2 + lots.below(4),
         Theme::Relapse => 24,
-        Theme::Suspended => 4 + lots.below(5),
+        Theme::Suspended | Theme::Eased => 4 + lots.below(5),
     };
     let refusal = refusal(lots);
     (0..many).map(|n| event(lots, n, theme, &refusal)).collect()
@@ -81,7 +84,8 @@ fn event(lots: &mut Lots, n: u64, theme: Theme, refusal: &Reaction) -> PlannedEv
         not_before.unwrap_or(at).plus(seconds(lots, 4, most))
     });
     let name = theme.destination(lots);
-    let tenant = if theme != Theme::Relapse && lots.chance(25) { NEIGHBOUR } else { TENANT };
+    let is_neighbours = theme != Theme::Relapse && lots.chance(25) && name != OF_ONE_TENANT;
+    let tenant = if is_neighbours { NEIGHBOUR } else { TENANT };
     let event = Event {
         event_id: EventId::parse(format!("event-{n}")).expect("an event ID"),
         tenant: TenantId::parse(tenant).expect("a tenant"),
