@@ -3,6 +3,7 @@
 use waybill_domain::attempt::Next;
 use waybill_domain::delivery::{Claim, Record, State};
 use waybill_domain::ending::{Disposition, Ending};
+use waybill_domain::time::DurationMs;
 
 use crate::memory::Write;
 
@@ -133,7 +134,9 @@ impl Auditor {
         let config = self.world.config();
         let policy = config.destination_of(&after.delivery).map(|destination| destination.policy);
         let minimum_window = policy.unwrap_or_default().minimum_window;
-        let earliest = deadline.minus(minimum_window).minus(SKEW);
+        // Where the last attempt that could be woken has failed, it is over two seconds before that (decision 3).
+        let of_last = before.claim.as_ref().map_or(DurationMs::ZERO, |_| DurationMs::from_secs(2));
+        let earliest = deadline.minus(minimum_window).minus(of_last).minus(SKEW);
         if before.state != State::Expired && self.now() < earliest {
             return Err(format!(
                 "expired at {}, {} before its deadline",
