@@ -142,12 +142,14 @@ fn a_hold_is_of_a_destination_a_tenant_a_class_of_payloads_or_everything() {
     let lift = office.by(MARIA, &["hold", "lift", text(&gate, "hold"), "--why", "x"]);
     assert_eq!(lift.code, 3, "{}", lift.err);
 
-    let wrong: [&[&str]; 6] = [
+    let wrong: [&[&str]; 8] = [
         &[],
         &["--all", "--tenant", "acme"],
         &["--all", "--type", "x"],
         &["--destination", "d", "--tenant", "acme"],
         &["--tenant", "acme", "--payload-version", "2"],
+        &["--destination", "d", "--payload-version", "2"],
+        &["--all", "--payload-version", "2"],
         &["--type", "*.created"],
     ];
     for what in wrong {

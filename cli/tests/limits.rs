@@ -2,10 +2,11 @@
 
 mod support;
 
-use std::net::TcpStream;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use support::{Home, http};
+use support::{Home, TOKEN, http};
 
 const EVENT: &str = r#"{"event_id":"e1","tenant":"acme","type":"lease.signed","payload":{}}"#;
 
@@ -28,4 +29,22 @@ fn more_connections_than_there_are_places_are_told_so_and_a_place_that_is_left_i
         200
     );
     assert!(serving.is_alive());
+}
+
+#[test]
+fn a_caller_that_says_nothing_more_is_answered() {
+    let home = Home::new();
+    let serving = home.serve(&["--allow-local"]);
+    let mut stream = TcpStream::connect(&serving.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let length = EVENT.len();
+    let head = format!(
+        "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer {TOKEN}\r\n\
+         content-length: {length}\r\n\r\n{EVENT}"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer:?}");
 }

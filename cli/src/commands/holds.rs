@@ -31,7 +31,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         what: What,
         /// Only with this version of the payload; beside --type
-        #[arg(long, requires = "event_type", value_name = "N")]
+        // `requires` alone is waived where what it requires conflicts with what is given.
+        #[arg(long, requires = "event_type", conflicts_with_all = ["destination", "all"], value_name = "N")]
         payload_version: Option<u32>,
         /// Why, for the audit
         #[arg(long, value_parser = why)]

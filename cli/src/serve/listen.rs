@@ -102,6 +102,7 @@ async fn converse(
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
             .max_buf_size(MOST_HEAD_BYTES)
+            .half_close(true)
             .serve_connection(TokioIo::new(Box::pin(stream)), answer)
     );
     // What a caller does to its connection is its own affair.
