@@ -59,6 +59,24 @@ fn a_hold_is_known_again_however_many_came_after_it() {
 }
 
 #[test]
+fn a_hold_of_a_newer_version_keeps_all_of_its_book_until_it_is_lifted() {
+    let world = World::new();
+    let newer = || serde_json::from_value(json!({ "region": "eu" })).unwrap();
+    world.block(world.desk().place(book("globex"), newer(), "maria", "by the newer one")).unwrap();
+    let before = publish(&world, "before", json!({}));
+    world.run_for(60);
+    assert_eq!(world.record(&before).state, State::Succeeded, "another tenant's is another's");
+
+    let hold = place(&world, newer());
+    let during = publish(&world, "during", json!({}));
+    world.run_for(60);
+    assert_eq!((held(&world, &during), world.record(&during).attempts_made), (Some(HoldReason::Gate), 0));
+    lift(&world, &hold);
+    world.run_for(120);
+    assert_eq!(world.record(&during).state, State::Succeeded);
+}
+
+#[test]
 fn c123_a_pause_outlives_everything_and_costs_no_attempt() {
     let world = World::new();
     let hold = place(&world, to_books());

@@ -42,6 +42,25 @@ fn released() -> Record {
     dead.release("rdr_1".to_owned(), &policy(7), T0, T0, &look()).unwrap().into_after()
 }
 
+/// Written by a version that is not there yet, in whatever form: it stands as it was written, and nobody knows
+/// what it lets go.
+#[test]
+fn a_rule_of_a_newer_version_keeps_everything_back_and_stays_as_it_is() {
+    for written in [r#"{"region":"eu"}"#, r#"{"type":{"kinds":["lease.*"]}}"#, r#""dusk""#, "7"] {
+        let rule: HoldRule = serde_json::from_str(written).unwrap();
+        assert!(matches!(rule, HoldRule::Newer(_)), "{rule:?}");
+        assert_eq!(serde_json::to_string(&rule).unwrap(), written);
+        assert_eq!(matching(std::slice::from_ref(&rule), &released()), Some(HoldReason::Gate), "{written}");
+        assert!(keeps_all(std::slice::from_ref(&rule), &to("acme-accounting")), "{written}");
+        let of_another = within("other", rule);
+        assert_eq!(matching(std::slice::from_ref(&of_another), &released()), None, "{written}");
+    }
+    for known in [HoldRule::All, HoldRule::Tenant(tenant("acme")), of_type("lease.*", Some(2), None)] {
+        let written = serde_json::to_string(&known).unwrap();
+        assert_eq!(serde_json::from_str::<HoldRule>(&written).unwrap(), known, "{written}");
+    }
+}
+
 #[test]
 fn each_rule_keeps_back_what_it_names_and_says_why() {
     use HoldReason as R;

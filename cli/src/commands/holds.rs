@@ -273,7 +273,7 @@ pub(super) async fn in_force(office: &impl Office, operator: &Operator) -> Resul
         (Some(_), Book::Tenant(tenant)) => operator.may_see(tenant),
         (Some(_), Book::Across) if operator.is_across() => true,
         (Some(hold), Book::Across) => match &hold.rule {
-            HoldRule::All | HoldRule::Type { tenant: None, .. } => true,
+            HoldRule::All | HoldRule::Newer(_) | HoldRule::Type { tenant: None, .. } => true,
             HoldRule::Destination(name) | HoldRule::Suspended(name) => {
                 let of = operator.config_at_hand().and_then(|config| config.destinations.get(name));
                 of.is_some_and(|of| of.tenants.iter().any(|tenant| operator.may_see(tenant)))

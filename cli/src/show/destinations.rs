@@ -48,7 +48,7 @@ pub(crate) fn touches(rule: &HoldRule, destination: &DestinationName, tenants: &
     match rule {
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
         HoldRule::Tenant(tenant) | HoldRule::Type { tenant: Some(tenant), .. } => tenants.contains(tenant),
-        HoldRule::Type { tenant: None, .. } | HoldRule::All => true,
+        HoldRule::Type { tenant: None, .. } | HoldRule::All | HoldRule::Newer(_) => true,
         HoldRule::Within { tenant, rule } => tenants.contains(tenant) && touches(rule, destination, tenants),
         HoldRule::Elsewhere { rule, than } => {
             !than.contains(destination) && touches(rule, destination, tenants)

@@ -24,6 +24,7 @@ pub(crate) fn rule_in_words(rule: &HoldRule) -> String {
             format!("type {types}{version}{of}")
         }
         HoldRule::All => "everything".to_owned(),
+        HoldRule::Newer(_) => "everything of its book: its rule is a newer version's".to_owned(),
         HoldRule::Suspended(name) => format!("destination {name}, suspended by automation"),
         HoldRule::Within { tenant, rule } => format!("{} for tenant {tenant} alone", rule_in_words(rule)),
         HoldRule::Elsewhere { rule, .. } => format!("{} but for where it is eased", rule_in_words(rule)),
@@ -94,6 +95,7 @@ pub(crate) fn of_hold(order: &Order, hold: &Hold) -> Map<String, Value> {
             "tenant": tenant.as_ref().map(|tenant| tenant.as_str()),
         }),
         HoldRule::All => json!("all"),
+        HoldRule::Newer(rule) => json!({ "newer": rule }),
         HoldRule::Within { tenant, .. } => json!({ "tenant": tenant.as_str() }),
         // Of no order: what an eased hold goes on to keep is worked out from its rule.
         HoldRule::Elsewhere { .. } => Value::Null,

@@ -4,6 +4,7 @@
 //! time, and its deadline goes on. It leaves the open index and comes back there when lifted.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::delivery::Record;
 use crate::destination::EventPattern;
@@ -105,6 +106,10 @@ pub enum HoldRule {
         /// Whose it is; of all tenants where absent.
         tenant: Option<TenantId>,
     },
+    /// A rule of a newer version, as it is written. Nobody here knows what it keeps back: everything that its
+    /// book is about, until it is lifted or a worker that can read it is there again.
+    #[serde(untagged)]
+    Newer(Value),
 }
 
 impl HoldRule {
@@ -113,7 +118,7 @@ impl HoldRule {
         match self {
             HoldRule::Destination(_) | HoldRule::Tenant(_) => HoldReason::Paused,
             HoldRule::Type { .. } => HoldReason::Quarantine,
-            HoldRule::All => HoldReason::Gate,
+            HoldRule::All | HoldRule::Newer(_) => HoldReason::Gate,
             HoldRule::Suspended(_) => HoldReason::Suspended,
             HoldRule::Run { .. } => HoldReason::RunStopped,
             HoldRule::Within { rule, .. } | HoldRule::Elsewhere { rule, .. } => rule.reason(),
@@ -133,7 +138,7 @@ impl HoldRule {
                     && payload_version.is_none_or(|version| delivery.payload.version == Some(version))
                     && tenant.as_ref().is_none_or(|tenant| delivery.tenant == *tenant)
             }
-            HoldRule::All => true,
+            HoldRule::All | HoldRule::Newer(_) => true,
             HoldRule::Within { tenant, rule } => delivery.tenant == *tenant && rule.matches(record),
             HoldRule::Elsewhere { rule, than } => {
                 !than.contains(&delivery.destination) && rule.matches(record)
@@ -168,7 +173,9 @@ impl HoldRule {
         };
         match self {
             HoldRule::Destination(name) | HoldRule::Suspended(name) if name != destination => Share::Nothing,
-            HoldRule::Destination(_) | HoldRule::Suspended(_) | HoldRule::All => Share::Whole,
+            HoldRule::Destination(_) | HoldRule::Suspended(_) | HoldRule::All | HoldRule::Newer(_) => {
+                Share::Whole
+            }
             HoldRule::Elsewhere { than, .. } if than.contains(destination) => Share::Nothing,
             HoldRule::Elsewhere { rule, .. } => rule.share_of(destination, tenants),
             HoldRule::Tenant(tenant) => of_tenant(tenant, Share::Whole),
@@ -186,7 +193,7 @@ impl HoldRule {
                 tenant: tenant.clone(),
                 rule: Box::new(HoldRule::Destination(destination.clone())),
             },
-            HoldRule::All => HoldRule::Destination(destination.clone()),
+            HoldRule::All | HoldRule::Newer(_) => HoldRule::Destination(destination.clone()),
             HoldRule::Within { tenant, rule } => {
                 HoldRule::Within { tenant: tenant.clone(), rule: Box::new(rule.at(destination)) }
             }
@@ -203,7 +210,7 @@ pub fn matching(rules: &[HoldRule], record: &Record) -> Option<HoldReason> {
 /// Whether a hold surely keeps everything of a destination.
 pub fn keeps_all(rules: &[HoldRule], destination: &DestinationName) -> bool {
     rules.iter().any(|rule| match rule {
-        HoldRule::All => true,
+        HoldRule::All | HoldRule::Newer(_) => true,
         HoldRule::Destination(name) | HoldRule::Suspended(name) => name == destination,
         HoldRule::Elsewhere { rule, than } => {
             !than.contains(destination) && keeps_all(std::slice::from_ref(rule), destination)

@@ -35,7 +35,8 @@ pub fn book_of(rule: &HoldRule, config: &Config) -> Book {
         HoldRule::Destination(name) | HoldRule::Suspended(name) => {
             config.destinations.get(name).map_or(Book::Across, |destination| book_of_destination(destination))
         }
-        HoldRule::All => Book::Across,
+        // Across, so that a tenant's own order is bounded to that tenant.
+        HoldRule::All | HoldRule::Newer(_) => Book::Across,
         HoldRule::Run { tenant, .. } => Book::from(tenant.clone()),
         HoldRule::Within { tenant, .. } => Book::Tenant(tenant.clone()),
         HoldRule::Elsewhere { rule, .. } => book_of(rule, config),

@@ -142,7 +142,7 @@ impl Plan {
             HoldRule::Type { types, tenant: of, .. } => {
                 of.as_ref().is_none_or(is_its) && event_type.as_ref().is_none_or(|wanted| types.meets(wanted))
             }
-            HoldRule::All => true,
+            HoldRule::All | HoldRule::Newer(_) => true,
             HoldRule::Within { tenant, rule } => is_its(tenant) && self.is_touched_by(rule),
             HoldRule::Elsewhere { rule, .. } => self.is_touched_by(rule),
             HoldRule::Run { .. } => false,
