@@ -29,4 +29,5 @@ mod shed;
 mod slots;
 mod ticks;
 mod timing;
+mod turns;
 mod world;
