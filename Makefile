@@ -21,6 +21,9 @@ MACHETE := .cache/cargo-machete
 MUTANTS := .cache/cargo-mutants
 MINIMAL := .cache/minimal-versions
 SHARD ?= 0/1
+# What takes long and what runs beside it would tell, too.
+SLOW_FOR_MUTANTS := a_tar_pit a_backlog_behind a_run_keeps_its_rate twenty_five_thousand where_not_all_that_waits \
+	every_ saboteurs a_rollback_in_the_middle
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test fmt lint test-rust test-end-to-end reference exhaustive metrics simulate simulate-nightly replay planted reliability crashes bench fuzz supply-chain minimal-versions mutants mutants-service clean
@@ -107,8 +110,11 @@ minimal-versions: ## Check with the oldest versions that the manifests allow (a 
 mutants: $(MUTANTS)/bin/cargo-mutants ## Change each decision in small ways, and see the specification go red: hours; a part: make mutants SHARD=3/100
 	PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-domain --shard $(SHARD) --output .cache/mutants
 
-mutants-service: $(MUTANTS)/bin/cargo-mutants ## The same of the use cases, held by the tests of the whole: a day
-	PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-service --test-package waybill-tests --shard $(SHARD) --output .cache/mutants
+mutants-service: $(MUTANTS)/bin/cargo-mutants ## The same of the use cases, held by the quick ones of the tests of the whole: hours
+	CARGO_PROFILE_DEV_DEBUG=0 PATH="$(abspath $(MUTANTS))/bin:$$PATH" $(CARGO) mutants --package waybill-service \
+		--test-package waybill-tests --shard $(SHARD) --timeout 120 --output .cache/mutants -- \
+		--test cases --test operator --test config --test house --test simulation \
+		-- $(addprefix --skip ,$(SLOW_FOR_MUTANTS))
 
 include infra/aws.mk
 

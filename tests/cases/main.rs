@@ -30,4 +30,5 @@ mod shed;
 mod slots;
 mod ticks;
 mod timing;
+mod turns;
 mod world;

@@ -57,6 +57,29 @@ fn a_long_run_leaves_the_others_their_share_of_the_time() {
 }
 
 #[test]
+fn the_last_run_has_all_the_time_that_the_others_left() {
+    let world = World::new();
+    let (short, long) = (many(&world, "globex", 1), many(&world, "acme", 400));
+    world.pass(1);
+    world.start(&world.plan(of("globex"), Reviews::default()), "1000/s", None);
+    world.pass(1);
+    let last = world.start(&world.plan(of("acme"), Reviews::default()), "1000/s", None);
+    world.round();
+    world.work_until(world.clock.now().plus(DurationMs::from_secs(30)));
+    assert_eq!(states(&world, &short), BTreeMap::from([(State::Succeeded, 1)]));
+
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let stage = Stage::slow(clock, DurationMs::from_ms(50));
+    let (ledger, queue) = (Staged::new(ledger.clone(), &stage), Staged::new(queue.clone(), &stage));
+    let round = Round { ledger: &ledger, queue: &queue, office: &world.office, clock, dice };
+    let until = clock.now().plus(DurationMs::from_secs(20));
+    let limits = TickLimits { until: Some(until), ..TickLimits::default() };
+    world.block(round.orders(&world.config_now(), limits)).unwrap();
+    assert!(world.run_of(&last).tally.released < long.len() as u64, "it has more to do");
+    assert!(clock.now() >= until, "and stopped before its time was up");
+}
+
+#[test]
 fn schedules_have_half_of_a_rounds_time_and_what_is_due_has_the_rest() {
     let mut world = World::new();
     world.config = config_file::parse(crate::schedules::CONFIG, Locality::PublicOnly).unwrap();

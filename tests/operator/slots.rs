@@ -1,11 +1,15 @@
 //! Slots that came too late for their attempt, and slots that nobody comes for.
 
+use std::sync::Arc;
+
 use futures::FutureExt as _;
 use serde_json::json;
 use waybill_domain::admit::SETTLE_MARGIN;
 use waybill_domain::budget::Budget;
+use waybill_domain::delivery::Delivery;
+use waybill_domain::destination::Destination;
 use waybill_domain::hold::{Held, HoldReason};
-use waybill_domain::identity::DestinationName;
+use waybill_domain::identity::{DeliveryKey, DestinationName};
 use waybill_domain::time::DurationMs;
 use waybill_domain::transition::Writer;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
@@ -16,7 +20,7 @@ use waybill_testkit::dice::SeededDice;
 use waybill_testkit::faults::{Call, Stage, Staged};
 
 use crate::publishing::publish;
-use crate::world::World;
+use crate::world::{EXHAUSTED, World};
 
 #[test]
 fn what_was_waited_for_a_slot_is_taken_off_the_time_that_is_left() {
@@ -83,4 +87,39 @@ fn a_slot_that_was_reserved_for_what_another_lifted_is_given_back() {
     let books = DestinationName::parse("books").unwrap();
     let usage = world.block(world.ports.ledger.usage(&books)).unwrap().usage;
     assert_eq!(usage.reservations(), 0);
+}
+
+/// Those that a run released have the nearer deadlines.
+#[test]
+fn redrives_have_half_of_a_budget_and_what_waits_behind_them_has_the_rest() {
+    let mut world = World::new();
+    for destination in world.config.destinations.values_mut() {
+        let budget = Budget::of(Some(4), None);
+        *destination = Arc::new(Destination { budget, ..Destination::clone(destination) });
+    }
+    let now = world.clock.now();
+    let rules = world.config.look_rules(world.ports.queue.window());
+    let policy = world.config.destinations.values().next().unwrap().policy;
+    let hold = |key: &DeliveryKey| {
+        let held = Held { reason: HoldReason::Budget, since: now };
+        let by = Writer { message_id: None, token: world.ports.dice.token(), now };
+        world.block(fixture::land(&world.ports.ledger, world.record(key).hold(&by, held).unwrap()));
+    };
+    let redriven = (0..4).map(|n| {
+        let deadline = Some(now.plus(DurationMs::from_secs(3600)));
+        let late = Delivery { deadline, ..fixture::delivery("acme", &format!("redriven-{n}"), "books") };
+        let key = world.dead_with(late, EXHAUSTED);
+        let release = world.record(&key).release("rdr_1".to_owned(), &policy, now, now, &rules).unwrap();
+        world.block(fixture::land(&world.ports.ledger, release));
+        key
+    });
+    let redriven: Vec<_> = redriven.collect();
+    let live: Vec<_> = (0..4).map(|n| publish(&world, &format!("live-{n}"), json!({}))).collect();
+    redriven.iter().chain(&live).for_each(hold);
+
+    let Ports { ledger, queue, clock, dice, .. } = &world.ports;
+    let reconciler = Reconciler { ledger, queue, clock, dice };
+    let report = world.block(reconciler.tick(&world.config, TickLimits::default())).unwrap();
+    let lifted = |keys: &[DeliveryKey]| keys.iter().filter(|key| world.record(key).hold.is_none()).count();
+    assert_eq!((report.lifted, lifted(&redriven), lifted(&live)), (4, 2, 2));
 }

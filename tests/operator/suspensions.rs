@@ -158,3 +158,28 @@ fn a_destination_without_rules_costs_no_write_more_and_a_healthy_one_without_a_b
     };
     assert_eq!(writes(Some(3)), writes(None), "it is told in writes that are made anyway");
 }
+
+#[test]
+fn what_waited_goes_with_the_success_of_a_probe_and_waits_for_no_further_round() {
+    for budget in BUDGETS {
+        let world = ruled(Some(2), false, budget);
+        turns(&world, Reaction::answer(401));
+        many(&world, 0, 2);
+        work(&world, 5);
+        assert!(is_suspended(&world), "{budget:?}");
+        let waiting = many(&world, 2, 8);
+        work(&world, 5);
+        assert!(waiting.iter().all(|key| held(&world, key) == Some(HoldReason::Suspended)), "{budget:?}");
+
+        turns(&world, Reaction::answer(200));
+        let mut rounds = 0;
+        while is_suspended(&world) {
+            world.round();
+            work(&world, 60);
+            rounds += 1;
+            assert!(rounds < 500, "{budget:?}: no probe went");
+        }
+        // The round that chose the probe was the last.
+        assert!(waiting.iter().all(|key| world.record(key).state == State::Succeeded), "{budget:?}");
+    }
+}

@@ -67,6 +67,11 @@ pub async fn open_orders_are_listed_oldest_first<O: Office>(office: O) {
     for limit in 1..4 {
         assert_eq!(open(&office, limit).await, expected, "by pages of {limit}");
     }
+    for (of, nth) in [(book("acme"), vec![2, 3]), (book("northwind"), vec![0]), (Book::Across, vec![1])] {
+        let its = office.open_orders_of(&of).await.expect("an answer");
+        assert_eq!(its.len(), nth.len(), "{of}");
+        assert!(nth.into_iter().all(|nth| its.contains(&expected[nth])), "{of}: {its:?}");
+    }
 }
 
 /// What is done leaves the open orders; what is stopped, halted or sampled stays.
@@ -91,6 +96,9 @@ pub async fn what_is_done_leaves_the_open_orders<O: Office>(office: O) {
     ordered(&office, lifted(&hold, 5)).await;
     assert!(office.progress(&closed(&ending)).await.expect("an answer"));
     assert_eq!(open(&office, 2).await, expected);
+    let of_acme = office.open_orders_of(&book("acme")).await.expect("an answer");
+    assert_eq!(of_acme.len(), expected.len());
+    assert!(expected.iter().all(|order| of_acme.contains(order)), "{of_acme:?}");
 }
 
 /// What was changed meanwhile does not move the place in the listing of open orders.
