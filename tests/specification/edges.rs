@@ -177,7 +177,7 @@ fn a_failure_just_before_the_limit_is_tried_once_more_at_once() {
 fn one_last_attempt_is_moved_back_to_the_deadline_and_no_more() {
     let deadline = 60;
     // Where it begins, what jitter draws (the last again and again), when the attempts begin.
-    let rows: [(u64, &[f64], &[u64]); 4] = [
+    let rows: [(u64, &[f64], &[u64]); 5] = [
         // Backoff draws 0.5, 1, 2, 4, 8, 16, 32, 64 s.
         (60_000, &[0.5], &[60_000, 59_500, 58_500, 56_500, 52_500, 44_500, 28_500, 4_000]),
         // As much as can be drawn, from near the deadline: a first one, and one that is moved back.
@@ -186,6 +186,8 @@ fn one_last_attempt_is_moved_back_to_the_deadline_and_no_more() {
         (4_500, &[0.999], &[4_500, 4_000, 2_002]),
         // After the last wake-up only what is drawn by itself still fits.
         (4_000, &[0.2, 0.2, 0.999], &[4_000, 3_800, 3_400]),
+        // At the very latest start it does.
+        (2_500, &[0.5], &[2_500, 2_000]),
     ];
     for (from, drawn, expected) in rows {
         let mut terms = terms(OnAmbiguous::Retry);
