@@ -46,7 +46,7 @@ fn listings_are_narrowed_by_tenant_destination_state_and_time() {
 #[test]
 fn a_wrong_argument_is_exit_2_with_the_field_and_the_rule() {
     let home = stocked();
-    let rows: [(&[&str], &str); 11] = [
+    let rows: [(&[&str], &str); 12] = [
         (&["deliveries", "list", "--tenant", "a/b"], "'--tenant <TENANT>': has '/' at byte 1 (1 to 64 of"),
         (&["deliveries", "list", "--state", "done"], "\"done\" is not a state (pending, retryable"),
         (&["deliveries", "list", "--since", "2026-01-01T00:00:00"], "has no offset from UTC"),
@@ -71,6 +71,7 @@ fn a_wrong_argument_is_exit_2_with_the_field_and_the_rule() {
             },
         ),
         (&["deliveries", "list", "--backend", "waybill.db"], "a backend is embedded:PATH"),
+        (&["deliveries", "list", "--backend", "embedded:"], "a backend is embedded:PATH"),
     ];
     for (arguments, says) in rows {
         let ran = home.run(arguments);

@@ -197,6 +197,13 @@ fn a_plan_that_was_edited_is_refused_as_what_it_says_now() {
         (edited("/made_at", json!("2099-01-01T00:00:00Z")), 2, "made_at: is in the future"),
         (edited("/run", json!("hld_00000000000000000000000000")), 2, "run: is not the ID of a run"),
         (edited("/reviews/permanent", json!("")), 2, "reviews.permanent: is empty"),
+        (edited("/groups/0/count", json!(u64::MAX)), 2, "groups: count 18446744073709551615"),
+        (edited("/groups/0/count", json!(0)), 2, "groups: counts 0"),
+        (
+            edited("/selection/destination", json!("nope")),
+            2,
+            "--destination nope: nothing here has that name",
+        ),
         (edited("/groups", json!([])), 3, "the plan has no dead letters"),
         (
             edited("/selection", json!({ "tenants": ["acme"] })),
@@ -338,4 +345,12 @@ fn a_sample_waits_for_its_review_and_the_rest_follows_with_one_effect_each() {
             && office.facts(MARIA, &["dead-letters", "list"]).is_empty()
     });
     assert_eq!((mended.requests().len(), office.recipient.requests().len()), (3, 3));
+}
+
+#[test]
+fn a_plan_that_is_no_text_is_refused_in_the_words_of_a_configuration() {
+    let office = Office::with(&[]);
+    office.home.write("plan.json", b"{\n\xff}");
+    let ran = office.by(BOSS, &["redrive", "start", "plan.json", "--rate", "1/s", "--why", "x"]);
+    assert_eq!((ran.code, ran.err.as_str()), (2, "plan.json: line 2: is not UTF-8\n"));
 }

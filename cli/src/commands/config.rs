@@ -169,10 +169,15 @@ fn own_text(file: &Path) -> Result<String, Unusable> {
         ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Unread(in_words(&error)),
     })?;
+    utf8(bytes).map_err(Unusable::Unread)
+}
+
+/// What a file says, or in which line it is no text.
+pub(super) fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
-        Unusable::Unread(format!("line {line}: is not UTF-8"))
+        format!("line {line}: is not UTF-8")
     })
 }
 

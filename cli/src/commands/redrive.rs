@@ -10,14 +10,15 @@ use serde_json::Value;
 use waybill_domain::authority::Book;
 use waybill_domain::identity::TenantId;
 use waybill_domain::order::{Order, OrderBody, OrderId};
-use waybill_domain::redrive::{ReleaseRate, Run, outcome_of};
+use waybill_domain::redrive::{ReleaseRate, Run, Selection, outcome_of};
 use waybill_domain::time::TimeMs;
 use waybill_service::office::Office;
-use waybill_service::ports::{Clock as _, Ledger};
+use waybill_service::ports::{Catalogue, Clock as _, DeadLetterGroup, Ledger};
 use waybill_service::redrive::orders::{RunAct, Start};
 use waybill_service::redrive::plan::{Plan, Wish, plan};
 use waybill_system::SystemClock;
 
+use super::config::utf8;
 use super::holds::{hold_of, in_force};
 use super::operator::{Operator, desk};
 use super::{Globals, known, refused, tenant, why};
@@ -160,6 +161,7 @@ async fn start(globals: &Globals, file: &Path, start: Start, why: &str) -> Resul
     plan.check(SystemClock.now())
         .map_err(|invalid| Failure::wrong_input(format!("{}: {invalid}", file.display())))?;
     on_office!(opened, |ledger, office| {
+        check_names(ledger, &operator, &plan).await?;
         let act = desk(office).start(&plan, start, operator.name()?, why).await?;
         let holds = holding(office, &operator, &plan).await?;
         if globals.output == Format::Table {
@@ -167,6 +169,15 @@ async fn start(globals: &Globals, file: &Path, start: Start, why: &str) -> Resul
         }
         say(globals.output, ledger, &act, "started", Some(in_json(&holds))).await
     })
+}
+
+/// Refuses names that nothing has, as `plan` does. Those that the ledger has something of stay selectable.
+async fn check_names(ledger: &impl Catalogue, operator: &Operator, plan: &Plan) -> Result<(), Failure> {
+    let Selection { tenant, destination, .. } = &plan.selection;
+    let Err(unknown) = known::check(operator, tenant.as_ref(), destination.as_ref()) else { return Ok(()) };
+    let dead = ledger.dead_letter_summary(tenant.as_ref()).await?;
+    let is_its = |group: &DeadLetterGroup| destination.as_ref().is_none_or(|name| group.destination == *name);
+    if dead.iter().any(is_its) { Ok(()) } else { Err(unknown) }
 }
 
 /// The holds in force, of those that the operator may know of, that keep something of a plan back.
@@ -189,12 +200,13 @@ fn in_json(holds: &[Order]) -> Value {
 
 fn read(file: &Path) -> Result<Plan, Failure> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+    let bytes = std::fs::read(file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::wrong_input(format!(
             "{shown}: there is no such plan; waybill redrive plan --save {shown} makes one"
         )),
         _ => Failure::wrong_input(format!("{shown}: {}", in_words(&error))),
     })?;
+    let text = utf8(bytes).map_err(|why| Failure::wrong_input(format!("{shown}: {why}")))?;
     serde_json::from_str(&text)
         .map_err(|error| Failure::wrong_input(format!("{shown}: is not a plan of a redrive: {error}")))
 }

@@ -24,6 +24,8 @@ use crate::ports::{Catalogue, Cursor, DeadLetterFilter, PortResult};
 const MOST_NAMED: usize = 500;
 /// How many groups of destination, reason and fate one run may have.
 const MOST_GROUPS: usize = 500;
+/// How many dead letters a plan may count in all: more than a ledger holds, and exact in every reader of JSON.
+const MOST_COUNTED: u64 = (1 << 53) - 1;
 
 /// How many dead letters are read at once.
 pub(super) const PAGE: usize = 100;
@@ -93,6 +95,20 @@ impl Plan {
         if self.groups.len() > MOST_GROUPS {
             let rule = format!("at most {MOST_GROUPS}; select a destination or a reason");
             return Err(InvalidField::new("groups", format!("there are {}", self.groups.len()), rule));
+        }
+        for group in &self.groups {
+            if group.count == 0 || group.perhaps_applied > group.count {
+                let fault = format!("counts {}, {} perhaps applied", group.count, group.perhaps_applied);
+                return Err(InvalidField::new(
+                    "groups",
+                    fault,
+                    "at least 1, and no fewer than perhaps_applied",
+                ));
+            }
+        }
+        let counted = self.count(|_| true);
+        if counted > MOST_COUNTED {
+            return Err(InvalidField::new("groups", format!("count {counted}"), "at most 2^53 - 1 in all"));
         }
         let Reviews { permanent, ambiguous, beyond_limit } = &self.reviews;
         let reviews = [("permanent", permanent), ("ambiguous", ambiguous), ("beyond_limit", beyond_limit)];
