@@ -14,7 +14,7 @@ use waybill_service::ports::PortResult;
 use super::audit::each_entry;
 use super::operator::Operator;
 use crate::backend::{Opened, on_office};
-use crate::show::beside::Act;
+use crate::show::beside::{Act, Replay};
 
 /// The acts about a delivery and about its run, oldest first.
 pub(super) async fn acts_about(
@@ -57,11 +57,14 @@ async fn gathered(office: &impl Office, reads_across: bool, record: &Record) -> 
 }
 
 /// What a redrive without any review would do now; `None` where it is no dead letter.
-pub(super) fn replay(config: &Config, record: &Record, now: TimeMs) -> Option<Fate> {
+pub(super) fn replay(config: &Config, record: &Record, now: TimeMs) -> Option<Replay> {
     record.dead_letter_reason()?;
     let delivery = &record.delivery;
     let destination = config.destination_of(delivery);
     let reviews = Reviews::default();
     let bench = Bench { reviews: &reviews, max_redrives: config.system.max_redrives, now };
-    Some(judge(record, destination.as_deref(), bench))
+    let fate = judge(record, destination.as_deref(), bench);
+    let is_to_come = delivery.deadline.is_some_and(|at| now < at);
+    let too_near = destination.filter(|_| fate == Fate::Expire && is_to_come);
+    Some(Replay { fate, too_near: too_near.map(|destination| destination.policy.minimum_window) })
 }

@@ -164,7 +164,7 @@ async fn show(
         let attempts = on_store!(opened, |ledger, _| ledger.attempts(&key).await)?;
         match globals.output {
             Format::Table => out::line(told(record, &attempts, &beside)),
-            Format::Json => out::json(&beside.added_to(facts::of_delivery(record, &attempts, beside.owner))),
+            Format::Json => out::json(&beside.added_to(facts::of_delivery(record, &attempts, &beside))),
         }
     }
     Ok(Exit::Done)

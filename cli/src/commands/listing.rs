@@ -43,8 +43,10 @@ impl Rows {
     pub(super) fn take(&mut self, records: Vec<Record>) -> bool {
         self.is_empty &= records.is_empty();
         if self.output == Format::Json {
+            let now = SystemClock.now();
             for record in &records {
-                out::json(&facts::of_record(record, self.owners.owner(record)));
+                let is_too_late = record.delivery.deadline.is_some_and(|at| at <= now);
+                out::json(&facts::of_record(record, self.owners.owner(record), is_too_late));
             }
             return true;
         }

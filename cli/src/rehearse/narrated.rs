@@ -18,6 +18,7 @@ use waybill_service::ports::{
 
 use super::clock::StoryClock;
 use super::voice::Voice;
+use crate::show::outlook::why_expired;
 
 /// Tells what lands in the ledger behind it.
 pub(crate) struct Narrated<L> {
@@ -109,11 +110,11 @@ fn what_follows(next: &Option<Next>, after: &Record) -> String {
     }
 }
 
-fn ending(record: &Record) -> &'static str {
+fn ending(record: &Record) -> String {
     match (record.state, record.dead_letter_reason()) {
-        (State::Expired, _) => "its deadline has passed",
-        (_, Some(reason)) => reason.as_str(),
-        (state, None) => state.as_str(),
+        (State::Expired, _) => why_expired(record, ""),
+        (_, Some(reason)) => reason.to_string(),
+        (state, None) => state.to_string(),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use waybill_domain::audit::{self, Entry};
 use waybill_domain::redrive::Fate;
-use waybill_domain::time::TimeMs;
+use waybill_domain::time::{DurationMs, TimeMs};
 
 use super::escape::escaped;
 
@@ -18,7 +18,16 @@ pub(crate) struct Beside<'a> {
     pub(crate) acts: Option<Vec<Act>>,
     /// What a redrive without a review would do with it; `None` where it is no dead letter, or no
     /// configuration is in force.
-    pub(crate) replay: Option<Fate>,
+    pub(crate) replay: Option<Replay>,
+}
+
+/// What a redrive would do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Replay {
+    pub(crate) fate: Fate,
+    /// How long before the deadline no attempt starts any more, where that is why it would expire: the
+    /// deadline itself is still to come.
+    pub(crate) too_near: Option<DurationMs>,
 }
 
 /// An act, as far as everybody who may see the delivery may know it.
@@ -79,11 +88,16 @@ impl Act {
 }
 
 impl Beside<'_> {
+    /// Whether a redrive would expire it.
+    pub(crate) fn is_too_late(&self) -> bool {
+        self.replay.is_some_and(|replay| replay.fate == Fate::Expire)
+    }
+
     /// The facts of the delivery, and these.
     pub(crate) fn added_to(&self, mut facts: Map<String, Value>) -> Map<String, Value> {
         let acts = self.acts.as_ref().map(|acts| acts.iter().map(Act::facts).collect::<Vec<_>>());
         facts.insert("acts".to_owned(), json!(acts));
-        facts.insert("replay".to_owned(), json!(self.replay.map(replay_facts)));
+        facts.insert("replay".to_owned(), json!(self.replay.map(|replay| replay_facts(replay.fate))));
         facts
     }
 }
@@ -102,13 +116,17 @@ fn replay_facts(fate: Fate) -> Value {
 }
 
 /// What a redrive would do, in a sentence.
-pub(super) fn replay_in_words(fate: Fate) -> String {
-    match fate {
+pub(super) fn replay_in_words(replay: Replay) -> String {
+    match replay.fate {
         Fate::Release => {
             "a redrive would release it now: the same ID, its numbering continued, a fresh budget".to_owned()
         }
         Fate::Expire => {
-            "a redrive would not send it: its deadline has passed, and it would expire".to_owned()
+            let why = replay.too_near.map_or_else(
+                || "its deadline has passed".to_owned(),
+                |window| format!("no attempt may start in the last {window} before its deadline"),
+            );
+            format!("a redrive would not send it: {why}, and it would expire")
         }
         Fate::Blocked(block) => {
             format!(

@@ -8,13 +8,14 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::ports::DeadLetterGroup;
 use waybill_service::sweep::UnknownCopy;
 
+use super::beside::Beside;
 use super::evidence::deciding;
 use super::outlook::outlook;
 
-/// One delivery, without its attempts.
-pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Value> {
+/// One delivery, without its attempts; `is_too_late` where a redrive would expire it.
+pub(crate) fn of_record(record: &Record, owner: Option<&str>, is_too_late: bool) -> Map<String, Value> {
     let delivery = &record.delivery;
-    let outlook = outlook(record, owner);
+    let outlook = outlook(record, owner, is_too_late);
     let (ending, delivered) = match record.disposition {
         Some(Disposition::Ended(ending)) => (Some(ending.reason()), None),
         Some(Disposition::Delivered { attempt, late, by_look_up }) => {
@@ -86,8 +87,8 @@ pub(crate) fn of_record(record: &Record, owner: Option<&str>) -> Map<String, Val
 }
 
 /// One delivery with every attempt that failed.
-pub(crate) fn of_delivery(record: &Record, attempts: &[Attempt], owner: Option<&str>) -> Map<String, Value> {
-    let mut facts = of_record(record, owner);
+pub(crate) fn of_delivery(record: &Record, attempts: &[Attempt], beside: &Beside<'_>) -> Map<String, Value> {
+    let mut facts = of_record(record, beside.owner, beside.is_too_late());
     let of = |attempt| of_attempt(record, attempts, attempt);
     facts.insert("attempts".to_owned(), attempts.iter().map(of).collect());
     facts

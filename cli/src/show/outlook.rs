@@ -8,6 +8,9 @@ use waybill_domain::time::TimeMs;
 
 use super::escape::escaped;
 
+/// What is left to do about what no path sends any more.
+const ANEW: &str = "if it still matters, the producer decides on a new event";
+
 /// Two sentences for whoever looks at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outlook {
@@ -17,8 +20,9 @@ pub(crate) struct Outlook {
     pub(crate) for_you: Option<String>,
 }
 
-/// The outlook of a record as it stands. Whom to ask is said where `owner` is known.
-pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
+/// The outlook of a record as it stands. Whom to ask is said where `owner` is known; no redrive is offered of
+/// what it would expire (`is_too_late`).
+pub(crate) fn outlook(record: &Record, owner: Option<&str>, is_too_late: bool) -> Outlook {
     match (record.state, record.disposition) {
         (State::Pending | State::Retryable, _) => of_open(record),
         (_, Some(Disposition::Delivered { by_look_up: true, .. })) => {
@@ -32,7 +36,9 @@ pub(crate) fn outlook(record: &Record, owner: Option<&str>) -> Outlook {
              effect is real"
         )),
         (_, Some(Disposition::Ended(Ending::Expired))) => expired(record),
-        (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => dead_lettered(record, reason, owner),
+        (_, Some(Disposition::Ended(Ending::DeadLettered(reason)))) => {
+            dead_lettered(record, reason, owner, is_too_late)
+        }
         (_, Some(Disposition::Closed(_))) => quiet("nothing: a person closed it".to_owned()),
         (_, Some(Disposition::Resolved(_))) => {
             quiet("nothing: a person found that its effect stands, and resolved it".to_owned())
@@ -107,21 +113,48 @@ fn expired(record: &Record) -> Outlook {
         ""
     };
     Outlook {
-        next: format!("nothing: its deadline{when} passed, and no path sends it any more"),
-        for_you: Some(format!("if it still matters, the producer decides on a new event{maybe}")),
+        next: format!("nothing: {}, and no path sends it any more", why_expired(record, &when)),
+        for_you: Some(format!("{ANEW}{maybe}")),
     }
 }
 
-fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>) -> Outlook {
+/// Why an expired delivery expired: its deadline had come, or too little was left before it.
+/// `when` stands behind the deadline.
+pub(crate) fn why_expired(record: &Record, when: &str) -> String {
+    match (record.delivery.deadline, record.ended_at) {
+        (Some(deadline), Some(ended_at)) if ended_at < deadline => {
+            format!("{} before its deadline{when} no attempt may start any more", deadline.since(ended_at))
+        }
+        _ => format!("its deadline{when} passed"),
+    }
+}
+
+/// Automation ends where no further attempt may start: when its time is over, before that where little is
+/// left, and earlier still where the recipient asked to wait longer.
+fn why_horizon(record: &Record) -> String {
+    let over_at = record.horizon_at;
+    match record.ended_at {
+        Some(ended_at) if ended_at < over_at => format!(
+            "no further attempt may start in the {} that automation has left, until {over_at}",
+            over_at.since(ended_at)
+        ),
+        _ => format!("automation's time for it was over at {over_at}"),
+    }
+}
+
+fn dead_lettered(
+    record: &Record,
+    reason: DeadLetterReason,
+    owner: Option<&str>,
+    is_too_late: bool,
+) -> Outlook {
     let destination = &record.delivery.destination;
     let why = match reason {
         DeadLetterReason::AttemptsExhausted => match record.attempts_made {
             1 => "the one attempt of its budget was made".to_owned(),
             made => format!("all {made} attempts of its budget were made"),
         },
-        DeadLetterReason::HorizonReached => {
-            format!("automation's time for it was over at {}", record.horizon_at)
-        }
+        DeadLetterReason::HorizonReached => why_horizon(record),
         DeadLetterReason::RetryAfterPastDeadline => {
             "the recipient asked to wait until after the deadline".to_owned()
         }
@@ -139,11 +172,23 @@ fn dead_lettered(record: &Record, reason: DeadLetterReason, owner: Option<&str>)
     let doubt =
         may_be_applied(record.last_failure.as_ref()) && !matches!(reason, DeadLetterReason::AmbiguousOutcome);
     let ask = if doubt { "; the last attempt may have been applied: ask the recipient first" } else { "" };
-    let mut sentences = vec![format!("{}{ask}", remedy(record, reason))];
+    let remedy = match (reason, is_too_late) {
+        (DeadLetterReason::RetryAfterPastDeadline, true) => {
+            format!("find out why {destination} could not take it in time")
+        }
+        _ => remedy(record, reason),
+    };
+    let mut sentences = vec![format!("{remedy}{ask}")];
     sentences.extend(owner.map(|owner| format!("The owner of {destination} is {}", escaped(owner))));
-    let ways =
-        "To release it, begin with waybill redrive plan; to end it, waybill dead-letters close or resolve";
-    sentences.push(ways.to_owned());
+    sentences.push(match is_too_late {
+        true => {
+            format!("No redrive sends it any more: {ANEW}. To end it, waybill dead-letters close or resolve")
+        }
+        false => {
+            "To release it, begin with waybill redrive plan; to end it, waybill dead-letters close or resolve"
+                .to_owned()
+        }
+    });
     Outlook { next: format!("nothing: {why}; a person decides"), for_you: Some(sentences.join(". ")) }
 }
 

@@ -18,6 +18,7 @@ use waybill_domain::transition::Writer;
 use super::timeline::timeline;
 
 mod brevity;
+mod endings;
 mod witnesses;
 
 const T0: TimeMs = TimeMs::from_unix_ms(1_767_225_600_000);

@@ -11,7 +11,7 @@ use super::beside::{Beside, replay_in_words};
 use super::counted;
 use super::escape::{escaped, escaped_bytes};
 use super::evidence::deciding;
-use super::outlook::outlook;
+use super::outlook::{outlook, why_expired};
 
 /// How much of an answer a line shows; JSON has all that is kept.
 const MOST_SHOWN: usize = 100;
@@ -52,10 +52,10 @@ pub(crate) fn told(record: &Record, attempts: &[Attempt], beside: &Beside<'_>) -
     }
     acts.for_each(|act| page.event(act.at, act.title(), &act.text()));
     page.blank();
-    let outlook = outlook(record, beside.owner);
+    let outlook = outlook(record, beside.owner, beside.is_too_late());
     page.fact("next", &outlook.next);
-    if let Some(fate) = beside.replay {
-        page.fact("replay", &replay_in_words(fate));
+    if let Some(replay) = beside.replay {
+        page.fact("replay", &replay_in_words(replay));
     }
     if let Some(for_you) = outlook.for_you {
         page.fact("for you", &for_you);
@@ -202,8 +202,8 @@ fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
         }
         Disposition::Ended(ending) => {
             let why = match ending {
-                Ending::Expired => "its deadline passed",
-                Ending::DeadLettered(reason) => reason.as_str(),
+                Ending::Expired => why_expired(record, ""),
+                Ending::DeadLettered(reason) => reason.to_string(),
             };
             let told = if record.dlq_told { "was told" } else { "is not told yet" };
             page.event(at, record.state.as_str(), &format!("{why}; the dead-letter queue {told}"));

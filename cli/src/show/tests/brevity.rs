@@ -3,6 +3,7 @@
 use waybill_domain::attempt::{Attempt, Excerpt, Phase};
 use waybill_domain::identity::ConfigRevision;
 
+use super::super::beside::Beside;
 use super::super::facts::of_delivery;
 use super::super::table::of_records;
 use super::super::timeline::timeline;
@@ -40,7 +41,7 @@ fn the_owner_is_named_where_it_is_known() {
     let expected = "correct the credentials or the secret on both sides. The owner of acme-accounting is books@acme. \
                     To release it";
     assert!(timeline(&refused, &[], Some("books@acme")).contains(expected));
-    let facts = of_delivery(&refused, &[], Some("books@acme"));
+    let facts = of_delivery(&refused, &[], &Beside { owner: Some("books@acme"), ..Beside::default() });
     assert!(facts["for_you"].as_str().unwrap().starts_with(expected.trim_end_matches("To release it")));
 }
 

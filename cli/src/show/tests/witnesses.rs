@@ -6,6 +6,7 @@ use waybill_domain::outcome::Outcome;
 use waybill_domain::settle::{interrupted, settle, settle_by};
 use waybill_domain::transition::ClaimEnd;
 
+use super::super::beside::Beside;
 use super::super::facts::of_delivery;
 use super::{at, attempted, check, claimed, record, report, terms, writer};
 
@@ -30,7 +31,7 @@ fn of_two_witnesses_both_are_shown_and_it_is_said_whose_word_decided() {
         format!("{indent}  found        2026-01-01T00:00:30.000Z, 29.9s after it was claimed"),
     ];
     check(&record, &attempts, &finder_decided.each_ref().map(String::as_str));
-    let facts = of_delivery(&record, &attempts, None);
+    let facts = of_delivery(&record, &attempts, &Beside::default());
     assert_eq!(
         (&facts["attempts"][0]["decided"], &facts["attempts"][1]["decided"]),
         (&false.into(), &true.into())

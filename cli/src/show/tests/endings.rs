@@ -1,0 +1,33 @@
+//! How an end is told: when it was, what it left, and what a person did about it.
+
+use waybill_domain::ending::{DeadLetterReason, Ending};
+
+use super::{at, check, record, terms, writer};
+
+#[test]
+fn before_the_deadline_has_come_nobody_is_told_that_it_has_passed() {
+    let expired =
+        record(Some(at(60_000))).end(&writer("e", at(58_800)), Ending::Expired, &terms().look).unwrap();
+    check(
+        &expired.into_after(),
+        &[],
+        &[
+            "  2026-01-01T00:00:58.800Z  expired        1.2s before its deadline no attempt may start any more; \
+             the dead-letter queue is not told yet",
+            "  next         nothing: 1.2s before its deadline (2026-01-01T00:01:00.000Z) no attempt may start any \
+             more, and no path sends it any more",
+        ],
+    );
+    let horizon = Ending::DeadLettered(DeadLetterReason::HorizonReached);
+    let over_at = record(None).horizon_at;
+    for (now, why) in [
+        (over_at, "automation's time for it was over at 2026-01-02T00:00:00.000Z"),
+        (
+            over_at.minus(terms().policy.minimum_window).plus(waybill_domain::time::DurationMs::from_ms(500)),
+            "no further attempt may start in the 1.5s that automation has left, until 2026-01-02T00:00:00.000Z",
+        ),
+    ] {
+        let ended = record(None).end(&writer("e", now), horizon, &terms().look).unwrap().into_after();
+        check(&ended, &[], &[&format!("  next         nothing: {why}; a person decides")]);
+    }
+}
