@@ -41,7 +41,10 @@ pub(crate) enum Command {
         #[arg(long, value_parser = moment)]
         since: Option<TimeMs>,
     },
-    /// One delivery: its record, every attempt with its evidence, and what comes next
+    /// One delivery: its record, every attempt that failed with its evidence, and what comes next
+    ///
+    /// Of the attempt that succeeded the record keeps when it ended and how long it took. Its status is not
+    /// kept, and its body only where the destination says `keep_result = true`.
     Show {
         /// The delivery ID (whd_…)
         #[arg(value_parser = delivery_id)]

@@ -16,6 +16,9 @@ use super::outlook::{outlook, why_expired};
 /// How much of an answer a line shows; JSON has all that is kept.
 const MOST_SHOWN: usize = 100;
 
+/// What stands where a success's answer would: only attempts that failed leave evidence.
+const NOT_KEPT: &str = "neither its status nor a body (keep_result keeps a body)";
+
 /// The timeline of a record and the evidence of its failed attempts, with the destination's owner if
 /// somebody knows who that is. Ends without a line break.
 pub(crate) fn timeline(record: &Record, attempts: &[Attempt], owner: Option<&str>) -> String {
@@ -189,8 +192,13 @@ fn end(page: &mut Page, record: &Record, disposition: Disposition, at: TimeMs) {
             };
             let text = format!("delivered: {how}{late}");
             page.event(at, &format!("attempt {attempt}"), &text);
-            if let Some(result) = &record.result {
-                page.detail("said", &said(result));
+            if let Some(span) = record.acknowledged_after {
+                page.detail("took", &format!("{span}, from its claim to its settle"));
+            }
+            match &record.result {
+                Some(result) => page.detail("said", &said(result)),
+                None if by_look_up => {}
+                None => page.detail("kept", NOT_KEPT),
             }
         }
         Disposition::Closed(reason) => {

@@ -1,8 +1,9 @@
 //! How an end is told: when it was, what it left, and what a person did about it.
 
 use waybill_domain::ending::{DeadLetterReason, Ending};
+use waybill_domain::settle::Terms;
 
-use super::{at, check, record, terms, writer};
+use super::{at, attempted, check, record, terms, writer};
 
 #[test]
 fn before_the_deadline_has_come_nobody_is_told_that_it_has_passed() {
@@ -30,4 +31,18 @@ fn before_the_deadline_has_come_nobody_is_told_that_it_has_passed() {
         let ended = record(None).end(&writer("e", now), horizon, &terms().look).unwrap().into_after();
         check(&ended, &[], &[&format!("  next         nothing: {why}; a person decides")]);
     }
+}
+
+#[test]
+fn of_a_success_is_told_what_is_kept_and_that_nothing_else_is() {
+    let (kept, _) = attempted(&record(None), 200, 100);
+    let indent = " ".repeat(28);
+    check(&kept, &[], &[&format!("{indent}  took         35ms, from its claim to its settle")]);
+    let bare = Terms { keep_result: false, ..terms() };
+    let claimed = super::claimed(&record(None), "t", at(100));
+    let settled =
+        waybill_domain::settle::settle(&claimed, &super::report(200, 100), &bare, &writer("t", at(135)), 0.5);
+    let told = format!("{indent}  kept         neither its status nor a body (keep_result keeps a body)");
+    check(&settled.unwrap().change.into_after(), &[], &[&told]);
+    assert!(!super::timeline(&kept, &[], None).contains("neither its status"));
 }
