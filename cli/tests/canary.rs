@@ -172,7 +172,9 @@ fn operate(home: &Home, written: &mut Written) {
         .collect();
     assert!(dead.len() >= 6, "{dead:?}");
     written.run(home, &["dead-letters", "close", &dead[0], "--why", "sent by hand"], 0);
-    written.run(home, &["dead-letters", "resolve", "--applied", &dead[1], "--why", "it stands"], 0);
+    let resolve =
+        ["dead-letters", "resolve", "--applied", "--against-evidence", &dead[1], "--why", "it stands"];
+    written.run(home, &resolve, 0);
     written.run(home, &["destinations", "list"], 0);
     written.run(home, &["schedules", "list"], 0);
     written.run(home, &["doctor", "--allow-local"], 0);

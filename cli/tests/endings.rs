@@ -7,15 +7,16 @@ use support::office::{BOSS, MARIA, Office};
 use support::text;
 use waybill_domain::identity::DeliveryId;
 use waybill_domain::order::Decision;
+use waybill_domain::time::DurationMs;
 use waybill_embedded::EmbeddedStore;
 use waybill_service::acts::Desk;
-use waybill_service::ports::Catalogue as _;
+use waybill_service::ports::{Catalogue as _, Clock as _};
 use waybill_system::{SystemClock, SystemDice};
 
 #[test]
 fn closed_is_out_of_the_counts_and_resolved_has_succeeded_each_with_who_when_and_why() {
-    let office = Office::with(&["acme/down-1", "acme/refused-1", "acme/locked-1"]);
-    let [closed, resolved, left] = ["down-1", "refused-1", "locked-1"].map(|event| office.id_of(event));
+    let office = Office::with(&["acme/down-1", "acme/lost-1", "acme/locked-1"]);
+    let [closed, resolved, left] = ["down-1", "lost-1", "locked-1"].map(|event| office.id_of(event));
     let done = office.by(MARIA, &["dead-letters", "close", &closed, "--why", "nobody needs it"]);
     assert_eq!((done.code, done.out), (0, format!("{closed}: closed\n")));
     let done =
@@ -25,7 +26,7 @@ fn closed_is_out_of_the_counts_and_resolved_has_succeeded_each_with_who_when_and
     let dead = office.facts(MARIA, &["dead-letters", "list"]);
     assert_eq!(dead.iter().map(|one| text(one, "delivery_id")).collect::<Vec<_>>(), [&left]);
     assert_eq!(office.delivery("down-1")["state"], "dead_lettered");
-    assert_eq!(office.delivery("refused-1")["state"], "succeeded");
+    assert_eq!(office.delivery("lost-1")["state"], "succeeded");
     assert_eq!(office.facts(MARIA, &["redrive", "plan"])[0]["selected"], 1);
     for (id, title, why) in [(&closed, "closed", "nobody needs it"), (&resolved, "resolved", "they have it")]
     {
@@ -39,9 +40,63 @@ fn closed_is_out_of_the_counts_and_resolved_has_succeeded_each_with_who_when_and
 }
 
 #[test]
+fn what_the_evidence_says_was_not_applied_is_resolved_only_against_it() {
+    let office = Office::with(&["acme/lost-1", "acme/refused-1", "acme/down-1"]);
+    let [lost, refused] = ["lost-1", "refused-1"].map(|event| office.id_of(event));
+    let resolve = ["dead-letters", "resolve", "--applied", &refused, &lost, "--why", "their books show it"];
+    let ran = office.by(MARIA, &resolve);
+    // Its one attempt was refused; whether the other's were applied, nobody knows.
+    assert_eq!((ran.code, ran.out), (3, format!("{lost}: resolved\n")), "{}", ran.err);
+    let told = format!(
+        "{refused} is refused: the evidence of its attempts says that none was applied (attempt 1: 400 \
+         payload_rejected); where the recipient has it all the same, say --against-evidence\n"
+    );
+    assert_eq!((ran.err, office.count_of("resolved")), (told, 1));
+    assert_eq!(office.by(MARIA, &[&resolve[..], &["--against-evidence"]].concat()).code, 0);
+    assert_eq!(office.delivery("refused-1")["state"], "succeeded");
+    let down = office.id_of("down-1");
+    assert_eq!(office.by(MARIA, &["dead-letters", "resolve", "--applied", &down, "--why", "x"]).code, 3);
+    // Done twice it is one act, with or without.
+    assert_eq!(office.by(MARIA, &resolve).code, 0);
+    assert_eq!(office.count_of("resolved"), 2);
+}
+
+#[test]
+fn what_no_redrive_sends_any_more_is_offered_none() {
+    let office = Office::with(&[]);
+    let deadline = SystemClock.now().plus(DurationMs::from_secs(3600));
+    let line = format!(
+        r#"{{"event_id":"refused-9","tenant":"acme","type":"lease.signed","deadline":"{deadline}","payload":{{}}}}"#
+    );
+    assert_eq!(office.publish(&line).code, 0);
+    office.work(1);
+    let id = office.id_of("refused-9");
+    let shown = || office.by(MARIA, &["deliveries", "show", &id]).out;
+    assert!(shown().contains("begin with waybill redrive plan"), "{}", shown());
+    let toml = std::fs::read_to_string(office.home.path("waybill.toml")).unwrap();
+    office.home.write(
+        "waybill.toml",
+        toml.replacen("max_attempts = 3", "max_attempts = 3\nminimum_window = \"2h\"", 1),
+    );
+    let applied = office.by(BOSS, &["config", "apply", "--allow-local", "--why", "two hours at least"]);
+    assert_eq!(applied.code, 0, "{}", applied.err);
+    let told = shown();
+    for part in [
+        "a redrive would not send it: no attempt may start in the last 2h00m before its deadline, and it would expire",
+        "No redrive sends it any more: if it still matters, the producer decides on a new event. To end it, waybill \
+         dead-letters close or resolve",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in\n{told}");
+    }
+    assert!(!told.contains("begin with waybill redrive plan"), "{told}");
+    let facts = office.facts(MARIA, &["deliveries", "show", &id]).remove(0);
+    assert!(text(&facts, "for_you").contains("No redrive sends it any more"), "{facts}");
+}
+
+#[test]
 fn the_same_end_twice_is_one_act_and_another_end_is_refused() {
-    let office = Office::with(&["acme/down-1", "acme/down-2"]);
-    let [id, other] = ["down-1", "down-2"].map(|event| office.id_of(event));
+    let office = Office::with(&["acme/down-1", "acme/lost-2"]);
+    let [id, other] = ["down-1", "lost-2"].map(|event| office.id_of(event));
     let close = ["dead-letters", "close", &id, "--why", "nobody needs it"];
     assert_eq!(office.by(MARIA, &close).code, 0);
     let again = office.by(BOSS, &close);

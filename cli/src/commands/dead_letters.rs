@@ -46,6 +46,10 @@ pub(crate) enum Command {
         /// The recipient is known to have applied them
         #[arg(long, required = true)]
         applied: bool,
+        /// They have it although the evidence of every attempt says that none was applied; --why says how that is
+        /// known
+        #[arg(long)]
+        against_evidence: bool,
         #[command(flatten)]
         which: endings::Which,
     },
@@ -62,8 +66,10 @@ pub(super) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             on_store!(opened, |ledger, _| list(ledger, globals, &operator, &filter).await)
         }
         Command::Unknown => unknown(globals).await,
-        Command::Close(which) => endings::run(globals, which, Decision::Close).await,
-        Command::Resolve { applied: _, which } => endings::run(globals, which, Decision::Resolve).await,
+        Command::Close(which) => endings::run(globals, which, Decision::Close, false).await,
+        Command::Resolve { applied: _, against_evidence, which } => {
+            endings::run(globals, which, Decision::Resolve, !against_evidence).await
+        }
     }
 }
 

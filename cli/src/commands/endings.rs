@@ -4,12 +4,13 @@
 //! by the code of the reconciler's, which does it otherwise.
 
 use waybill_domain::delivery::Record;
+use waybill_domain::ending::is_known_unapplied;
 use waybill_domain::identity::{DeliveryId, TenantId};
 use waybill_domain::order::{CameTo, Decision, Order, OrderBody};
 use waybill_service::acts::ActError;
 use waybill_service::endings::{EndingAct, carry_out};
 use waybill_service::office::Office;
-use waybill_service::ports::Ledger;
+use waybill_service::ports::{Ledger, PortResult};
 
 use super::deliveries::found;
 use super::operator::{Operator, desk};
@@ -33,8 +34,14 @@ pub(crate) struct Which {
     why: String,
 }
 
-/// Ends each; of several ends the gravest counts, and the others are done all the same.
-pub(super) async fn run(globals: &Globals, which: Which, decision: Decision) -> Result<Exit, Failure> {
+/// Ends each; of several ends the gravest counts, and the others are done all the same. What is said to be
+/// applied is held against the evidence where it `heeds_evidence`.
+pub(super) async fn run(
+    globals: &Globals,
+    which: Which,
+    decision: Decision,
+    heeds_evidence: bool,
+) -> Result<Exit, Failure> {
     let opened = globals.backend().open().await?;
     let command = match decision {
         Decision::Close => "dead-letters close",
@@ -57,6 +64,11 @@ pub(super) async fn run(globals: &Globals, which: Which, decision: Decision) -> 
     on_office!(opened, |ledger, office| {
         let mut exit = Exit::Done;
         for record in &records {
+            if heeds_evidence && let Some(refused) = contradiction(ledger, record).await? {
+                exit = exit.max(refused.exit);
+                out::complain(refused);
+                continue;
+            }
             match end(ledger, office, &operator, record, decision, &which.why, at_once).await {
                 Ok((act, order)) => exit = exit.max(say(globals.output, &act, &order)),
                 Err(failure) => {
@@ -67,6 +79,29 @@ pub(super) async fn run(globals: &Globals, which: Which, decision: Decision) -> 
         }
         Ok(exit)
     })
+}
+
+/// Why it is no dead letter of which the recipient can have applied anything, where its evidence says so.
+async fn contradiction(ledger: &impl Ledger, record: &Record) -> PortResult<Option<Failure>> {
+    if record.dead_letter_reason().is_none() {
+        return Ok(None);
+    }
+    let attempts = ledger.attempts(&record.delivery.key()).await?;
+    if !is_known_unapplied(record.attempts_made, &attempts) {
+        return Ok(None);
+    }
+    let said = match attempts.last() {
+        None => "no attempt of it was made".to_owned(),
+        Some(last) => {
+            let status = last.status.map_or_else(String::new, |status| format!("{status} "));
+            let last = format!("attempt {}: {status}{}", last.number, last.failure.class);
+            format!("the evidence of its attempts says that none was applied ({last})")
+        }
+    };
+    Ok(Some(Failure::refused(format!(
+        "{} is refused: {said}; where the recipient has it all the same, say --against-evidence",
+        record.delivery.id
+    ))))
 }
 
 async fn end<L: Ledger, O: Office>(

@@ -22,13 +22,15 @@ pub(crate) fn others(url: &str) -> String {
     )
 }
 
-/// Answers by the event's ID: `refused-…` 400, `locked-…` 401, `fine-…` 200, everything else 503.
+/// Answers by the event's ID: `refused-…` 400, `locked-…` 401, `fine-…` 200, `lost-…` 500 (it may be
+/// applied), everything else 503.
 fn by_event(_: usize, got: &Got) -> (u16, Duration) {
     let event = got.header("waybill-event-id");
     let status = match event.split('-').next() {
         Some("refused") => 400,
         Some("locked") => 401,
         Some("fine") => 200,
+        Some("lost") => 500,
         _ => 503,
     };
     (status, Duration::ZERO)

@@ -4,10 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::Attempt;
 use crate::delivery::State;
 use crate::fault::InvalidField;
 use crate::identity::AttemptNumber;
-use crate::outcome::FailureClass;
+use crate::outcome::{Applied, FailureClass};
 
 /// Why automation ended without a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -105,6 +106,13 @@ impl Ending {
             Ending::DeadLettered(reason) => reason.as_str(),
         }
     }
+}
+
+/// Whether the evidence says that no attempt was applied: each of those made left its own, and none says that
+/// the recipient may have.
+pub fn is_known_unapplied(attempts_made: u32, attempts: &[Attempt]) -> bool {
+    let is_told = |number| attempts.iter().any(|attempt| attempt.number.get() == number);
+    (1..=attempts_made).all(is_told) && attempts.iter().all(|one| one.failure.applied == Applied::No)
 }
 
 /// How a delivery ended.
