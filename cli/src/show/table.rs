@@ -80,9 +80,11 @@ pub(crate) fn of_unknown_copies(copies: &[UnknownCopy]) -> String {
 }
 
 fn state(record: &Record) -> String {
-    match &record.hold {
-        Some(held) => format!("{}, held: {}", record.state, held.reason.as_str()),
-        None => record.state.to_string(),
+    match (&record.hold, record.disposition) {
+        (Some(held), _) => format!("{}, held: {}", record.state, held.reason.as_str()),
+        (None, Some(Disposition::Closed(_))) => format!("{}, closed", record.state),
+        (None, Some(Disposition::Resolved(_))) => format!("{}, resolved", record.state),
+        (None, _) => record.state.to_string(),
     }
 }
 
@@ -91,9 +93,8 @@ fn last_failure(record: &Record) -> String {
     match (record.disposition, &record.last_failure) {
         (Some(Disposition::Delivered { late: true, .. }), _) => "late".to_owned(),
         (Some(Disposition::Delivered { .. }), _) | (None, None) => "-".to_owned(),
-        (Some(Disposition::Closed(_)), _) => "closed".to_owned(),
-        (Some(Disposition::Resolved(_)), _) => "resolved".to_owned(),
         (_, Some(last)) => last.failure.class.to_string(),
+        (Some(Disposition::Closed(reason) | Disposition::Resolved(reason)), None) => reason.to_string(),
         (Some(Disposition::Ended(ending)), None) => ending.reason().to_owned(),
     }
 }

@@ -1,8 +1,11 @@
 //! How an end is told: when it was, what it left, and what a person did about it.
 
 use waybill_domain::ending::{DeadLetterReason, Ending};
+use waybill_domain::identity::ulid;
+use waybill_domain::order::{Decision, OrderId};
 use waybill_domain::settle::Terms;
 
+use super::super::table::of_records;
 use super::{at, attempted, check, record, terms, writer};
 
 #[test]
@@ -45,4 +48,18 @@ fn of_a_success_is_told_what_is_kept_and_that_nothing_else_is() {
     let told = format!("{indent}  kept         neither its status nor a body (keep_result keeps a body)");
     check(&settled.unwrap().change.into_after(), &[], &[&told]);
     assert!(!super::timeline(&kept, &[], None).contains("neither its status"));
+}
+
+#[test]
+fn what_a_person_did_stands_with_the_state_and_not_as_a_failure() {
+    let (refused, _) = attempted(&record(None), 401, 100);
+    for (decision, state) in
+        [(Decision::Close, "dead_lettered, closed"), (Decision::Resolve, "succeeded, resolved")]
+    {
+        let order = OrderId::parse(ulid("end", at(9), "x")).unwrap();
+        let ended = refused.end_by_order(order, decision, at(9_000)).unwrap().into_after();
+        let table = of_records(&[ended], at(200_000));
+        let row = table.lines().nth(1).unwrap();
+        assert!(row.contains(state) && row.ends_with("authentication_rejected"), "{table}");
+    }
 }
