@@ -228,6 +228,17 @@ fn a_rehearsal_for_programs_is_its_promises_and_nothing_else() {
 }
 
 #[test]
+fn a_rehearsal_names_what_a_person_did_and_ticks_no_figure() {
+    let home = Home::new();
+    let told = home.run(&["rehearse", "all"]).out;
+    assert!(!told.lines().any(|line| line.ends_with("  changed")), "{told}");
+    assert!(told.lines().any(|line| line.contains("closed by a person")), "{told}");
+    let figures = told.lines().filter(|line| line.contains("from trigger to result"));
+    let figures: Vec<&str> = figures.collect();
+    assert!(figures.len() == 5 && figures.iter().all(|line| !line.contains('✓')), "{figures:?}");
+}
+
+#[test]
 fn whoever_closes_the_pipe_ends_it_well_and_quietly() {
     let home = stocked();
     let (code, err) = home.run_unread(&["deliveries", "list"]);

@@ -245,6 +245,8 @@ fn c39_a_run_of_one_tenant_leaves_every_other_as_it_was() {
 
     let status = office.facts(BOSS, &["redrive", "status", text(&run, "run")]).remove(0);
     assert_eq!([&status["released"], &status["expired"], &status["blocked"]], [3, 0, 0]);
+    let told = office.by(BOSS, &["redrive", "status", text(&run, "run")]).out;
+    assert!(told.contains("  to d: nothing is left to release"), "{told}");
     let own = office.facts(MARIA, &["deliveries", "list"]);
     assert!(own.iter().all(|one| one["redrives"] == 1 && one["attempts_made"] == 6), "{own:?}");
     assert_eq!(others(), before);

@@ -98,6 +98,9 @@ fn what_happened(told: Option<&Told>, after: &Record) -> String {
         _ if before.hold.is_some() && after.hold.is_none() => "lifted".to_owned(),
         _ if after.looks > before.looks => "the reconciler looked at it".to_owned(),
         _ if before.claim.is_some() => "not sent; the attempt does not count".to_owned(),
+        (Some(Disposition::Closed(_)), _) if before.disposition != after.disposition => {
+            "closed by a person: nothing more is done about it".to_owned()
+        }
         _ => "changed".to_owned(),
     }
 }

@@ -29,6 +29,9 @@ use crate::exit::Failure;
 const CONFIG: &str = include_str!("../../../examples/nightly-reconciliation/waybill.toml");
 const SCHEMA: &str = include_str!("../../../examples/nightly-reconciliation/settlement.schema.json");
 
+/// What the example's policy gives automation.
+const HORIZON: Duration = Duration::from_secs(20 * 3600);
+
 const PROVIDER: &str = "settlement-provider";
 /// What the provider asks for when it is busy.
 const BUSY_S: &str = "600";
@@ -226,10 +229,11 @@ async fn settled(
 
 fn from_trigger_to_result(rehearsal: &mut Rehearsal, record: &Record, triggered_at: TimeMs) {
     let took = record.ended_at.map(|at| at.since(triggered_at));
-    let text = took.map_or("no result".to_owned(), |took| format!("from trigger to result: {took}"));
-    let policy_s = 20 * 3600;
-    let in_time = took.is_some_and(|took| took.as_std() < Duration::from_secs(policy_s));
+    let in_time = took.is_some_and(|took| took.as_std() < HORIZON);
+    let text = "its result is there within the policy's horizon of 20h";
     rehearsal.keep(promise(&record.delivery.event_id, text, true, in_time));
+    let took = took.map_or_else(|| "no result".to_owned(), |took| took.to_string());
+    rehearsal.voice.tell(format_args!("  {}: {took} from trigger to result", record.delivery.event_id));
 }
 
 /// The job whose worker died: found out by asking, and not applied twice.

@@ -68,7 +68,7 @@ pub(crate) fn of_run(order: &Order, run: &Run, seen: Outcomes) -> String {
     }
     for (name, lane) in &run.lanes {
         let left = match (lane.done, lane.next_at) {
-            (true, _) => "all of it was judged".to_owned(),
+            (true, _) => "nothing is left to release".to_owned(),
             (false, _) if run.standing != Standing::Running => {
                 "its next release waits for a resume".to_owned()
             }
