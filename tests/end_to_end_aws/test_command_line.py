@@ -5,6 +5,7 @@ import re
 import tempfile
 import unittest
 
+import destinations
 from stage import deployed
 
 STAGE = None
@@ -62,7 +63,7 @@ class CommandLine(unittest.TestCase):
 
     def test_a_timeout_that_the_consumer_has_no_time_for_is_refused(self):
         """The consumer of these tests runs for 5 s, and keeps 3 of them."""
-        good = STAGE.document()
+        good = destinations.document(STAGE.destinations, STAGE.changes)
         for document, expected in [(good, 0), (good.replace('timeout = "2s"', 'timeout = "3s"', 1), 2)]:
             with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
                 file.write(document)
