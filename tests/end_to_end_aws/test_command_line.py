@@ -122,7 +122,7 @@ def is_chance(line):
 def normal(line):
     line = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\d\d:\d\d:\d\d\.\d{3}", "TIME", line)
     line = re.sub(r"\b(in|took|drew) +[\dhms.]+", r"\1 SPAN", line)
-    line = re.sub(r"[\dhms.]+ after it was claimed|(?<=from trigger to result: )[\dhms.]+", "SPAN", line)
+    line = re.sub(r"[\dhms.]+ after it was claimed|[\dhms.]+(?= from trigger to result)", "SPAN", line)
     # The name of a run begins with the time of its plan.
     line = re.sub(r"\brdr_[0-9A-Z]{26}\b", "RUN", line)
     return re.sub(r"the wake-up \S+ is lost", "the wake-up is lost", line)
