@@ -9,9 +9,7 @@ use waybill_domain::hold::HoldRule;
 use waybill_domain::suspension::SuspendRules;
 use waybill_domain::time::DurationMs;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
-use waybill_service::ports::Ports;
-use waybill_testkit::dice::FixedDice;
-use waybill_testkit::faults::{Call, Stage, Staged};
+use waybill_testkit::faults::{Call, Stage};
 use waybill_testkit::scripted::Reaction;
 
 use crate::crew::{accounting, secs, slots};
@@ -40,14 +38,7 @@ fn a_process_reads_what_it_knows_of_a_destination_only_once_it_is_old() {
     for (name, setting, deliveries) in rows {
         let world = World::new().with("accounting", setting);
         let stage = Stage::slow(&world.clock, DurationMs::ZERO);
-        let ports = Ports {
-            ledger: Staged::new(world.ports.ledger.clone(), &stage),
-            queue: world.ports.queue.clone(),
-            recipient: world.ports.recipient.clone(),
-            clock: world.clock.clone(),
-            dice: FixedDice::showing(0.5),
-            desk: Default::default(),
-        };
+        let ports = world.staged(&stage);
         let consumer = Consumer { ports: &ports };
         for (n, (later_ms, reads, writes)) in deliveries.iter().enumerate() {
             world.clock.advance(DurationMs::from_ms(*later_ms));
@@ -73,14 +64,7 @@ fn what_is_held_without_a_reservation_costs_one_read_of_the_budget() {
     let message = received(&world, 1).remove(0);
     world.config.holds.push(HoldRule::All);
     let stage = Stage::slow(&world.clock, DurationMs::ZERO);
-    let ports = Ports {
-        ledger: Staged::new(world.ports.ledger.clone(), &stage),
-        queue: world.ports.queue.clone(),
-        recipient: world.ports.recipient.clone(),
-        clock: world.clock.clone(),
-        dice: FixedDice::showing(0.5),
-        desk: Default::default(),
-    };
+    let ports = world.staged(&stage);
     let consumer = Consumer { ports: &ports };
     let incoming = Incoming { message_id: &message.message_id, body: &message.body };
     let verdict = world.block(consumer.consume(&world.config, incoming, secs(60)));

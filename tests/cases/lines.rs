@@ -6,10 +6,9 @@ use waybill_domain::identity::{DestinationName, MessageId};
 use waybill_domain::time::DurationMs;
 use waybill_service::consume::{Consumer, Incoming};
 use waybill_service::payload_schema::PayloadSchema;
-use waybill_service::ports::{Clock as _, Ports};
+use waybill_service::ports::Clock as _;
 use waybill_testkit::conformance::fixture;
-use waybill_testkit::dice::FixedDice;
-use waybill_testkit::faults::{Call, Stage, Staged};
+use waybill_testkit::faults::{Call, Stage};
 use waybill_testkit::scripted::Reaction;
 
 use crate::logged::{logged, messages};
@@ -31,14 +30,7 @@ fn consume(world: &World, message_id: &MessageId, body: &str, time_left_s: u64) 
 pub(crate) fn sleep_over_the_claim(world: &World) {
     let clock = world.clock.clone();
     let stage = Stage::overtaken(Call::Apply, move || clock.advance(DurationMs::from_secs(60)));
-    let ports = Ports {
-        ledger: Staged::new(world.ports.ledger.clone(), &stage),
-        queue: world.ports.queue.clone(),
-        recipient: world.ports.recipient.clone(),
-        clock: world.clock.clone(),
-        dice: FixedDice::showing(0.5),
-        desk: Default::default(),
-    };
+    let ports = world.staged(&stage);
     let (message_id, body, _) = world.ports.queue.messages().pop().unwrap();
     let incoming = Incoming { message_id: &message_id, body: &body };
     let consumer = Consumer { ports: &ports };

@@ -15,14 +15,16 @@ use waybill_domain::time::{DurationMs, TimeMs};
 use waybill_service::config::Config;
 use waybill_service::config_file;
 use waybill_service::consume::{Consumer, Incoming, Verdict};
+use waybill_service::desk::Desk;
 use waybill_service::event::Event;
 use waybill_service::ports::{Clock as _, Inbox as _, Ports};
 use waybill_service::publish::{PublishError, Published, Publisher};
 use waybill_service::reconcile::{Reconciler, TickLimits, TickReport};
 use waybill_testkit::clock::VirtualClock;
 use waybill_testkit::dice::FixedDice;
-use waybill_testkit::memory::{self, MemoryWorker};
-use waybill_testkit::scripted::Reaction;
+use waybill_testkit::faults::{Stage, Staged};
+use waybill_testkit::memory::{self, MemoryLedger, MemoryQueue, MemoryWorker};
+use waybill_testkit::scripted::{Reaction, ScriptedRecipient};
 
 pub(crate) const CONFIG: &str = r#"
 [policies.default]
@@ -49,6 +51,10 @@ url = "https://northwind.example.com/hooks"
 secrets = ["env:S"]
 event_types = ["lease.*"]
 "#;
+
+/// The ports of a worker whose ledger is on a stage.
+pub(crate) type StagedWorker =
+    Ports<Staged<MemoryLedger>, MemoryQueue, ScriptedRecipient<VirtualClock>, VirtualClock, FixedDice>;
 
 /// A message as it was received.
 pub(crate) type Message = waybill_service::ports::Received;
@@ -128,6 +134,19 @@ impl World {
         let mut work = pin!(consumer.consume(&self.config, incoming, DurationMs::from_secs(60)));
         let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending(), "it is still waiting for an answer");
+    }
+
+    /// Its ports, with the ledger on a stage.
+    pub(crate) fn staged(&self, stage: &Stage) -> StagedWorker {
+        let Ports { ledger, queue, recipient, clock, .. } = &self.ports;
+        Ports {
+            ledger: Staged::new(ledger.clone(), stage),
+            queue: queue.clone(),
+            recipient: recipient.clone(),
+            clock: clock.clone(),
+            dice: FixedDice::showing(0.5),
+            desk: Desk::default(),
+        }
     }
 
     /// Everything that is visible now, hidden for a minute.
